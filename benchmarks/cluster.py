@@ -245,12 +245,12 @@ def _fit_while_a_worker_is_killed(now: Any, before: Any, cluster: Cluster) -> us
     passes = 0
     run_pass = BlockTable.map
 
-    def count(self: BlockTable, work: Any, what: str) -> list[Any]:
+    def count(self: BlockTable, work: Any, purpose: str) -> list[Any]:
         nonlocal passes
-        passes += what == "a pass over the profiles"
+        passes += purpose == "a pass over the profiles"
         if passes == 3:
             threading.Timer(0.3, _replace_worker, [cluster]).start()
-        return run_pass(self, work, what)
+        return run_pass(self, work, purpose)
 
     BlockTable.map = count  # type: ignore[method-assign]
     try:

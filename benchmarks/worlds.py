@@ -19,6 +19,7 @@ from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats
 from unskew.solve.problem import Problem
+from unskew.weights import FitOptions
 from unskew.weights.alignment import Alignment
 
 USERS, ITEMS, ENTRIES = 34_448, 35_741, 163_000  # the paper's size, and about what it gives
@@ -61,7 +62,7 @@ def case_of(users: int, items: int, growth: float = 0.0, *, at: int | None = Non
     """A world with so many users and items, on its last day or at another one."""
     log = us.read_log(quick_world(users, items, growth=growth))
     before, now = log.at(300), log.at(log.last if at is None else at)
-    alignment = Alignment.of(now, before, us.FitOptions())
+    alignment = Alignment.of(now, before, FitOptions())
     target = alignment.target(keep_new=False)
     wanted: Codes = np.flatnonzero(target > 0)
     theta = np.where(target > 0, 0.0, -np.inf)

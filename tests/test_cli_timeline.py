@@ -20,6 +20,7 @@ import unskew as us
 from tests.test_cli import answer, refused, run, table
 from unskew.cli import terminal as show
 from unskew.over_time import Timeline
+from unskew.weights import FitOptions
 
 COLUMNS = [
     "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -258,7 +259,7 @@ def test_options_of_fits_are_taken_as_by_the_other_commands(grid: list[str], log
         end=95,
         every=15,
         top=3,
-        options=us.FitOptions(min_items=2, users="both", new_items="keep"),
+        options=FitOptions(min_items=2, users="both", new_items="keep"),
     )
     assert found["rows"] == made.rows.to_pylist()
     assert found["rows"] != answer(*grid, "--top", "3")["rows"]

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.dense import columns, random_events
 from unskew.errors import PolicyError
+from unskew.weights import FitOptions
 from unskew.weights.fit_options import FitKeywords
 
 LAW = settings(max_examples=100, deadline=None)
@@ -57,16 +58,16 @@ def of_some_items() -> st.SearchStrategy[dict[str, Any]]:
     return subset | st.sampled_from([{}, *({"method": m} for m in ("scaling", "descent", "lbfgs"))])
 
 
-def valid() -> st.SearchStrategy[us.FitOptions]:
-    return st.builds(lambda a, b: us.FitOptions(**a, **b), of_all_items(), of_some_items())
+def valid() -> st.SearchStrategy[FitOptions]:
+    return st.builds(lambda a, b: FitOptions(**a, **b), of_all_items(), of_some_items())
 
 
 @LAW
 @given(valid())
-def test_they_are_the_same_again_after_json(options: us.FitOptions) -> None:
+def test_they_are_the_same_again_after_json(options: FitOptions) -> None:
     told = options.to_dict()
-    assert list(told) == [f.name for f in fields(us.FitOptions)]
-    again = us.FitOptions.from_dict(json.loads(json.dumps(told, allow_nan=False)))
+    assert list(told) == [f.name for f in fields(FitOptions)]
+    again = FitOptions.from_dict(json.loads(json.dumps(told, allow_nan=False)))
     assert again == options
     assert hash(again) == hash(options)
     assert {name: type(value) for name, value in again.to_dict().items()} == {
@@ -77,20 +78,20 @@ def test_they_are_the_same_again_after_json(options: us.FitOptions) -> None:
 @LAW
 @given(valid(), st.sampled_from(sorted(WRONG)), st.data())
 def test_every_wrong_value_is_refused_by_the_name_of_its_option(
-    options: us.FitOptions, name: str, data: st.DataObject
+    options: FitOptions, name: str, data: st.DataObject
 ) -> None:
     """Whether it is given, changed, read from a file or passed to a function, whatever the others are."""
     wrong = data.draw(st.sampled_from(WRONG[name]))
     if name in ("top", "items"):
         options = replace(options, top=None, items=None, method="descent")
     with pytest.raises(PolicyError, match=rf"^{name} is ") as made:
-        us.FitOptions(**{**{f.name: getattr(options, f.name) for f in fields(options)}, name: wrong})
+        FitOptions(**{**{f.name: getattr(options, f.name) for f in fields(options)}, name: wrong})
     assert repr(wrong) in str(made.value)
     changes: Any = {name: wrong}
-    attempts: list[Callable[[], us.FitOptions]] = [
+    attempts: list[Callable[[], FitOptions]] = [
         lambda: replace(options, **changes),
-        lambda: us.FitOptions.from_dict({**options.to_dict(), **changes}),
-        lambda: us.FitOptions.of(options, changes),
+        lambda: FitOptions.from_dict({**options.to_dict(), **changes}),
+        lambda: FitOptions.of(options, changes),
     ]
     for attempt in attempts:
         with pytest.raises(PolicyError, match=rf"^{name} is ") as found:
@@ -99,62 +100,60 @@ def test_every_wrong_value_is_refused_by_the_name_of_its_option(
 
 
 def test_what_contradicts_is_refused_when_it_is_made_and_when_it_is_changed() -> None:
-    one = us.FitOptions(top=3, method="descent")
+    one = FitOptions(top=3, method="descent")
     with pytest.raises(PolicyError, match="give top or items, not both"):
         replace(one, items=("a",))
     for changes in ({"method": "scaling"}, {"method": "scaling", "top": None, "items": ["a"]}):
         with pytest.raises(PolicyError, match=r"scaling fits all items at once.*method='lbfgs'.*leave out top"):
             replace(one, **changes)
-    assert replace(one, method="scaling", top=None) == us.FitOptions()
+    assert replace(one, method="scaling", top=None) == FitOptions()
 
 
 def test_numbers_and_lists_of_other_libraries_become_those_of_python() -> None:
     lists: list[Any] = [np.array([3, 4]), pa.array([3, 4]), pa.chunked_array([[3], [4]]), [np.int64(3), 4], (3, 4)]
     for items in (*lists, iter([3, 4]), {3: "a", 4: "b"}):
-        options = us.FitOptions(items=items, method="lbfgs")
+        options = FitOptions(items=items, method="lbfgs")
         assert options.items == (3, 4)
         assert [type(item) for item in options.items] == [int, int]
     numbers: dict[str, Any] = {"top": np.int64(2), "max_passes": np.int32(7), "min_items": np.uint8(3), "tol": 1}
-    options = us.FitOptions(**numbers, method="descent")
+    options = FitOptions(**numbers, method="descent")
     assert [type(getattr(options, name)) for name in numbers] == [int, int, int, float]
-    assert us.FitOptions(tol=np.float32(0.5)).tol == 0.5  # type: ignore[arg-type]
+    assert FitOptions(tol=np.float32(0.5)).tol == 0.5  # type: ignore[arg-type]
 
 
 def test_what_is_not_an_option_is_refused() -> None:
     with pytest.raises(PolicyError, match="there is no option 'speed' for fitting weights"):
-        us.FitOptions.from_dict({"tol": 1e-3, "speed": 9})
+        FitOptions.from_dict({"tol": 1e-3, "speed": 9})
     with pytest.raises(PolicyError, match=r"options is a dict; give FitOptions\(...\)"):
-        us.FitOptions.of({"tol": 1e-3}, {})  # type: ignore[arg-type]
+        FitOptions.of({"tol": 1e-3}, {})  # type: ignore[arg-type]
 
 
 def test_given_options_are_changed_by_name_and_stay_as_they_were() -> None:
-    options = us.FitOptions(tol=1e-3, min_items=2)
+    options = FitOptions(tol=1e-3, min_items=2)
     changes: FitKeywords = {"min_items": 3, "users": "both"}
-    assert us.FitOptions.of(options, changes) == us.FitOptions(tol=1e-3, min_items=3, users="both")
-    assert options == us.FitOptions(tol=1e-3, min_items=2)
-    assert us.FitOptions.of(None, {}) == us.FitOptions()
+    assert FitOptions.of(options, changes) == FitOptions(tol=1e-3, min_items=3, users="both")
+    assert options == FitOptions(tol=1e-3, min_items=2)
+    assert FitOptions.of(None, {}) == FitOptions()
 
 
 @pytest.mark.parametrize(
     ("options", "drops", "keeps", "limit"),
     [
-        (us.FitOptions(), True, False, 500),
-        (us.FitOptions(new_items="keep"), False, True, 500),
-        (us.FitOptions(method="lbfgs"), True, False, 2000),
-        (us.FitOptions(top=2, method="descent"), False, False, 2000),
-        (us.FitOptions(top=2, method="descent", new_items="keep"), False, False, 2000),
-        (us.FitOptions(items=("a",), method="lbfgs", new_items="drop", max_passes=9), True, False, 9),
+        (FitOptions(), True, False, 500),
+        (FitOptions(new_items="keep"), False, True, 500),
+        (FitOptions(method="lbfgs"), True, False, 2000),
+        (FitOptions(top=2, method="descent"), False, False, 2000),
+        (FitOptions(top=2, method="descent", new_items="keep"), False, False, 2000),
+        (FitOptions(items=("a",), method="lbfgs", new_items="drop", max_passes=9), True, False, 9),
     ],
 )
-def test_what_is_not_said_follows_from_what_is(
-    options: us.FitOptions, drops: bool, keeps: bool, limit: int
-) -> None:
+def test_what_is_not_said_follows_from_what_is(options: FitOptions, drops: bool, keeps: bool, limit: int) -> None:
     assert (options.drops_new, options.keeps_new_mass, options.pass_limit) == (drops, keeps, limit)
 
 
 def test_a_fit_takes_them_whole_or_one_by_one_and_keeps_them() -> None:
     log = us.read_log(columns(random_events(np.random.default_rng(0), users=40)))
-    options = us.FitOptions(tol=1e-5, min_items=2, users="both", new_items="keep")
+    options = FitOptions(tol=1e-5, min_items=2, users="both", new_items="keep")
     whole = us.fit_weights(log.at(9), log.at(4), options=options)
     single = us.fit_weights(log.at(9), log.at(4), tol=1e-5, min_items=2, users="both", new_items="keep")
     mixed = us.fit_weights(log.at(9), log.at(4), options=replace(options, tol=0.5), tol=1e-5)

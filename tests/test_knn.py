@@ -25,13 +25,11 @@ from tests.recommending import (
     ranks,
     remaining,
     snapshot_of,
-    with_threads,
     within,
     without,
 )
 from tests.tables import LAW
-from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender
+from unskew.errors import PolicyError
 from unskew.recommend.knn import ItemKNN
 
 EXACT = ["cosine", "jaccard", "cooccurrence"]
@@ -190,14 +188,6 @@ def test_bm25_scores_are_those_of_implicit_to_the_rounding() -> None:
     assert ours == pytest.approx(theirs, abs=1e-10 * theirs.max())
 
 
-@pytest.mark.parametrize("kind", [*EXACT, "bm25"])
-def test_the_number_of_threads_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = list(with_threads(monkeypatch, lambda s: ItemKNN(20, similarity=kind).fit(s), 300))
-    assert np.count_nonzero(seen[0][0]) > 1000
-    for other in seen[1:]:
-        assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))
-
-
 def test_some_of_the_pairs_have_the_ranks_that_they_have_among_all() -> None:
     pairs = all_pairs(random_snapshot(6, 300, 50, 6))
     keep = np.flatnonzero(np.random.default_rng(0).random(len(pairs)) < 0.2)
@@ -226,48 +216,6 @@ def test_one_user_or_one_item_is_enough_to_be_fitted_and_nothing_is_found(profil
     kept_in = ItemKNN(exact=False).fit(pairs.snapshot).held_out_ranks(pairs, 5)
     assert kept_in.any() == (len(profiles[0]) > 1)
     assert ItemKNN(similarity="bm25").fit(pairs.snapshot).held_out_ranks(pairs, 5).any() == (len(profiles[0]) > 1)
-
-
-def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
-    log = snapshot_of([[1, 2, 3], [2, 3, 1]]).log
-    pairs = all_pairs(log.at(2))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 2.*turn its parameter exact off"):
-        ItemKNN().fit(log.at(1)).held_out_ranks(pairs, 5)
-    assert ItemKNN(exact=False).fit(log.at(1)).held_out_ranks(pairs, 5).any()
-
-
-def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
-    assert isinstance(ItemKNN(), Recommender)
-    assert isinstance(ItemKNN(), RanksHeldOut)
-    with pytest.raises(UnskewError, match=r"knn.* has not been fitted"):
-        ItemKNN().recommend(batch_of([[]], 1), 1)
-    with pytest.raises(UnskewError, match=r"knn.* has not been fitted"):
-        ItemKNN().held_out_ranks(all_pairs(snapshot_of([[1]])), 1)
-
-
-def test_it_is_written_as_on_the_command_line() -> None:
-    assert repr(ItemKNN()) == "knn?neighbours=50&similarity=cosine"
-    assert repr(ItemKNN(5, exact=False)) == "knn?neighbours=5&similarity=cosine&exact=false"
-    assert repr(ItemKNN(5, similarity="bm25")) == "knn?neighbours=5&similarity=bm25&k1=1.2&b=0.75"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"neighbours": 0}, "neighbours is 0, .* at least 1"),
-        ({"neighbours": 2.5}, "neighbours is 2.5"),
-        ({"neighbours": True}, "neighbours is True"),
-        ({"similarity": "pearson"}, "'pearson', but must be one of cosine, jaccard, cooccurrence, bm25"),
-        ({"exact": "profile"}, "exact is 'profile', but must be true or false"),
-        ({"similarity": "bm25", "exact": True}, "not possible with the similarity 'bm25'"),
-        ({"k1": -1.0}, "k1 is -1.0"),
-        ({"k1": float("nan")}, "k1 is nan"),
-        ({"b": 1.5}, "b is 1.5, .* at most 1"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:
-    with pytest.raises(PolicyError, match=message):
-        ItemKNN(**options)
 
 
 def test_a_list_has_at_least_one_place() -> None:

@@ -28,7 +28,7 @@ from unskew.methods import METHODS, HoldOutUsers, NamedMethod, TimeWindow
 from unskew.monitoring import Thresholds
 from unskew.reading import mark_exposed
 from unskew.recommend import Batch, FunctionRecommender, Traits
-from unskew.weights import Agreement, find_bursts
+from unskew.weights import Agreement, FitOptions, find_bursts
 from unskew.worlds import Campaign
 
 ROOMS = "data evaluation weights views methods recommend worlds monitoring over_time examining known_truths"
@@ -115,7 +115,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "EASE": lambda: fitted(us.EASE()),
     "Examination": lambda: examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]}),
     "Excess": lambda: us.excess(log(), "popular", campaigns=[(330, 355)]),
-    "FitOptions": lambda: us.FitOptions(margins=["kind", {1: "a"}]),
+    "FitOptions": lambda: FitOptions(margins=["kind", {1: "a"}]),
     "FitReport": lambda: weights().report,
     "FixedSnapshot": lambda: used(methods.FixedSnapshot(log().at(300))),
     "FunctionRecommender": lambda: fitted(FunctionRecommender(first_ten)),

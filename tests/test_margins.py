@@ -21,6 +21,7 @@ from tests.test_cli import answer, refused, run
 from unskew.arrays.profiles import all_entries
 from unskew.errors import ColumnError, FileError, PolicyError
 from unskew.storage.tables import seal
+from unskew.weights import FitOptions
 
 BANDS = ("low", "mid", "high")
 
@@ -259,7 +260,7 @@ def test_scores_changes_and_their_bootstrap_take_margins() -> None:
 )
 def test_what_is_no_margin_is_refused(given: Any, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
-        us.FitOptions(margins=given)
+        FitOptions(margins=given)
 
 
 def test_margins_that_cannot_be_fitted_are_refused_with_what_to_do() -> None:
@@ -271,11 +272,11 @@ def test_margins_that_cannot_be_fitted_are_refused_with_what_to_do() -> None:
     ):
         us.fit_weights(log.at(9), log.at(4).marginal(), margins=["band"])
     with pytest.raises(PolicyError, match="use method='scaling'"):
-        us.FitOptions(margins=["band"], method="lbfgs")
+        FitOptions(margins=["band"], method="lbfgs")
     with pytest.raises(us.InputError, match="the log has none of the items of the mapping 'groups'"):
         us.fit_weights(log.at(9), log.at(4), margins=[{"nothing": "A"}])
     with pytest.raises(PolicyError, match="a timeline matches the mix of items alone"):
-        us.timeline(log, ["popular"], reference=4, every=2, options=us.FitOptions(margins=["band"]))
+        us.timeline(log, ["popular"], reference=4, every=2, options=FitOptions(margins=["band"]))
 
 
 @pytest.fixture

@@ -19,11 +19,12 @@ from click.testing import CliRunner
 import unskew as us
 from unskew.cli import main
 from unskew.over_time import Timeline
+from unskew.weights import FitOptions
 
 SOURCE = Path(us.__file__).parent
 FUNCTIONS = (us.read_log, us.report, us.evaluate, us.timeline, us.simulate, us.fit_weights, us.Log.at)
 OPTIONS = {name for made in FUNCTIONS for name in inspect.signature(made).parameters} | {
-    field.name for field in fields(us.FitOptions)
+    field.name for field in fields(FitOptions)
 }
 """The names that only Python users know."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,14 +19,11 @@ from tests.recommending import (
     ranks,
     remaining,
     snapshot_of,
-    with_threads,
     within,
     without,
 )
 from tests.tables import LAW
 from unskew.arrays.profiles import Profiles
-from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.popular import Popular
 
 
@@ -100,37 +95,6 @@ def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_noth
     one = all_pairs(snapshot_of([[1]]))
     assert Popular().fit(one.snapshot).held_out_ranks(one, 5).tolist() == [0]
     assert Popular(exact=False).fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
-
-
-def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = list(with_threads(monkeypatch, lambda s: Popular().fit(s), 300))
-    assert np.count_nonzero(seen[0][0]) > 1000
-    for other in seen[1:]:
-        assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))
-
-
-def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
-    log = snapshot_of([[1, 2], [2, 3]]).log
-    pairs = all_pairs(log.at(1))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*turn its parameter exact off"):
-        Popular().fit(log.at(0)).held_out_ranks(pairs, 5)
-    assert Popular(exact=False).fit(log.at(0)).held_out_ranks(pairs, 5).any()
-
-
-def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
-    assert isinstance(Popular(), Recommender)
-    assert isinstance(Popular(), RanksHeldOut)
-    assert [repr(Popular()), repr(Popular(exact=False))] == ["popular", "popular?exact=false"]
-    with pytest.raises(UnskewError, match="popular has not been fitted"):
-        Popular().recommend(batch_of([[]], 1), 1)
-    with pytest.raises(UnskewError, match="popular has not been fitted"):
-        Popular().held_out_ranks(all_pairs(snapshot_of([[1]])), 1)
-
-
-@pytest.mark.parametrize("exact", ["none", None, 3])
-def test_it_is_exact_or_it_is_not(exact: Any) -> None:
-    with pytest.raises(PolicyError, match=f"exact is {exact!r}, but must be true or false"):
-        Popular(exact=exact)
 
 
 def test_ranking_some_pairs_does_not_look_at_the_sizes_of_all_profiles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from unskew.errors import PolicyError
 from unskew.evaluation import explain_change
 from unskew.evaluation.pairs import all_pairs
 from unskew.recommend import HeldOutPairs
+from unskew.weights import FitOptions
 
 BEFORE, NOW = 4, 9
 pytestmark = pytest.mark.filterwarnings("ignore:.*after the log ends")
@@ -249,7 +250,7 @@ def test_a_check_is_about_the_same_users(log: us.Log) -> None:
 
 
 def test_the_options_of_a_fit_choose_the_users_of_all_rows(log: us.Log) -> None:
-    whole = us.report(log, "popular", at=NOW, reference=BEFORE, options=us.FitOptions(min_items=2), refit=0)
+    whole = us.report(log, "popular", at=NOW, reference=BEFORE, options=FitOptions(min_items=2), refit=0)
     assert whole.min_items == 2
     by_name = us.report(log, "popular", at=NOW, reference=BEFORE, min_items=2, refit=0)
     assert whole.scores == by_name.scores

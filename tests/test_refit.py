@@ -264,5 +264,5 @@ def test_nobody_drawn_who_holds_anything_is_an_error_that_says_so() -> None:
     log = us.read_log({"user": ["a", "b"], "item": ["i0", "i0"], "time": [1, 5]})
     now, before = log.at(5), log.at(1)
     ranks = us.rank_held_out("constant:i0", now)
-    with pytest.raises(InputError, match="drew nobody who holds anything at 1"):
+    with pytest.raises(InputError, match="no user drawn in a repetition of the bootstrap has an item at 1"):
         bootstrap([ranks], before, us.fit_weights(now, before), ["hit@5"], repeats=50)

@@ -23,6 +23,7 @@ from unskew.evaluation.bootstrap import bootstrap, replace_interval
 from unskew.evaluation.changes import CUTS
 from unskew.evaluation.pairs import PairSelection
 from unskew.recommend.contract import Batch
+from unskew.weights import FitOptions
 
 BEFORE, NOW = 4, 9
 MODELS = ["constant:i0,i1", "popular", "knn?neighbours=3"]
@@ -187,7 +188,7 @@ def test_weights_are_fitted_by_the_options_given_whole_or_by_name(log: us.Log, f
     weights = us.fit_weights(log.at(NOW), log.at(BEFORE), **fit)
     asked: dict[str, Any] = {"at": NOW, "reference": BEFORE, "metric": METRICS, "quick": True}
     by_name = us.report(log, MODELS, **asked, **fit)
-    whole = us.report(log, MODELS, **asked, options=us.FitOptions(**fit))
+    whole = us.report(log, MODELS, **asked, options=FitOptions(**fit))
     for found in (by_name, whole):
         assert_same_fit(found.weights, weights)
         least = fit.get("min_items", 1)
@@ -423,7 +424,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"seed": -1}, "seed is -1"),
     ({"top": 3, "method": "descent"}, "top is about fitting weights: it needs reference"),
     ({"users": "both"}, "users is about fitting weights: it needs reference"),
-    ({"options": us.FitOptions()}, "options is about fitting weights: it needs reference"),
+    ({"options": FitOptions()}, "options is about fitting weights: it needs reference"),
     ({"options": {"tol": 1}, "reference": BEFORE}, "options is a dict"),
     ({"top": 3, "reference": BEFORE}, "scaling fits all items at once"),
     ({"weights": {"i0": 2.0}}, "weights must be fitted weights, not {'i0': 2.0}"),

@@ -253,12 +253,12 @@ def test_timestamps_as_spark_writes_them_are_no_nanoseconds(tmp_path: Path) -> N
     ],
 )
 def test_what_folders_tell_has_a_type_by_its_role(texts: list[str], kind: str, expected: list[Any]) -> None:
-    assert tables._read_told(texts, "name", kind).to_pylist() == expected
+    assert tables._read_folder_names(texts, "name", kind).to_pylist() == expected
 
 
 def test_times_that_folders_tell_must_be_clear() -> None:
     with pytest.raises(us.EngineError, match=r"whole numbers, decimal numbers or dates, and 'when' is 'May 1'"):
-        tables._read_told(["May 1", "May 2"], "when", "")
+        tables._read_folder_names(["May 1", "May 2"], "when", "")
 
 
 def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:

@@ -29,6 +29,7 @@ from unskew.over_time.timeline_spec import seed_at
 from unskew.progress import Progress, reporting
 from unskew.recommend.contract import Batch, Traits
 from unskew.storage.tables import seal
+from unskew.weights import FitOptions
 
 COLUMNS = [
     "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -117,7 +118,7 @@ def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_dat
 def test_options_of_fits_are_those_of_fit_weights(log: us.Log, options: dict[str, Any]) -> None:
     shared = {name: value for name, value in options.items() if name != "method"}
     made = us.timeline(log, LISTS, reference=300, dates=[360, 440], top=3, **options)
-    whole = us.timeline(log, LISTS, reference=300, dates=[360, 440], top=3, options=us.FitOptions(**shared),
+    whole = us.timeline(log, LISTS, reference=300, dates=[360, 440], top=3, options=FitOptions(**shared),
                         method=options.get("method", "descent"))  # fmt: skip
     assert same(made, whole)
     last: dict[int | None, us.ItemWeights | None] = {None: None, 3: None}
@@ -782,7 +783,7 @@ def test_a_recommender_may_be_a_function_or_an_object(log: us.Log) -> None:
 def test_options_of_some_items_alone_are_left_to_top() -> None:
     log = us.simulate(users=60, items=30, seed=1).log
     with pytest.raises(us.PolicyError, match="leave them to top of the timeline"):
-        us.timeline(log, "popular", reference=300, options=us.FitOptions(top=3, method="descent"))
+        us.timeline(log, "popular", reference=300, options=FitOptions(top=3, method="descent"))
 
 
 def test_a_timeline_with_a_score_of_a_single_user_is_continued(tmp_path: Path) -> None:

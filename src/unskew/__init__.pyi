@@ -41,7 +41,6 @@ from .recommend.table import Table as Table
 from .views.excess import excess as excess
 from .views.knowledge import Knowledge as Knowledge
 from .weights.drift import drift as drift
-from .weights.fit_options import FitOptions as FitOptions
 from .weights.fit_weights import fit_weights as fit_weights
 from .weights.item_weights import ItemWeights as ItemWeights
 from .worlds.recipe import Recipe as Recipe

@@ -210,7 +210,7 @@ class FitChoice:
 
 
 def fit_options(function: Function, names: Sequence[str] = ()) -> Function:
-    """Add everything that `unskew.FitOptions` has, or only some of it: the command gets a `fit`."""
+    """Add everything that `unskew.weights.FitOptions` has, or only some of it: the command gets a `fit`."""
     names = names or list_fields(FitChoice)
 
     @functools.wraps(function)

@@ -50,20 +50,27 @@ class Population(Protocol):
 
     Attributes
     ----------
+    whole
+        The profiles of all users.
     at, policy
         The date, and how P(u) and P(i|u) were chosen.
     items
         The ids of the items.
     """
 
-    @property
-    def at(self) -> Label: ...
+    whole: Any
 
     @property
-    def policy(self) -> Policy: ...
+    def at(self) -> Label:
+        return cast(Label, self.whole.at)
 
     @property
-    def items(self) -> Ids: ...
+    def policy(self) -> Policy:
+        return cast(Policy, self.whole.policy)
+
+    @property
+    def items(self) -> Ids:
+        return cast(Ids, self.whole.log.items)
 
     def marginal(self) -> Floats:
         """P(i) of these users."""
@@ -99,24 +106,24 @@ class Population(Protocol):
         """Their profiles, on this machine."""
 
 
-class LogThere:
+class LogOnSpark:
     """A log on a Spark cluster."""
 
 
-class SnapshotThere:
+class SnapshotOnSpark:
     """Its profiles at a date."""
 
 
-class FilesThere:
+class FilesOnSpark:
     """Files for a log on a cluster, not read yet."""
 
 
 def is_on_spark(log: Any) -> TypeGuard[SparkLog]:
-    return isinstance(log, LogThere)
+    return isinstance(log, LogOnSpark)
 
 
 def is_at_spark(part: Any) -> TypeGuard[SparkSnapshot]:
-    return isinstance(part, SnapshotThere)
+    return isinstance(part, SnapshotOnSpark)
 
 
 def refuse_on_spark(**options: Any) -> None:
@@ -128,17 +135,17 @@ def refuse_on_spark(**options: Any) -> None:
         )
 
 
-def require_log_here(log: Any, what: str) -> None:
-    """Refuse a log on a cluster; `what` says what needs it here."""
+def require_local_log(log: Any, work: str) -> None:
+    """Refuse a log on a cluster; `work` needs it local."""
     if is_on_spark(log):
-        raise EngineError(f"{what} does not work on Spark", remedy="read the log on one machine for that")
+        raise EngineError(f"{work} does not work on Spark", remedy="read the log on one machine for that")
 
 
-def require_local(part: Any, what: Any) -> Slice:
-    """Refuse what needs all profiles on one machine; `what` names it."""
+def require_local(part: Any, work: Any) -> Slice:
+    """Refuse what needs all profiles on one machine; `work` names it."""
     if is_at_spark(part):
         raise EngineError(
-            f"{what} needs all profiles on one machine, and these are on a cluster",
+            f"{work} needs all profiles on one machine, and these are on a cluster",
             remedy="read the log on one machine for that",
         )
     return cast(Slice, part)
@@ -150,23 +157,11 @@ def is_spark_table(source: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class LocalPopulation:
+class LocalPopulation(Population):
     """Users of a slice of a log; see `unskew.engines.population.Population`."""
 
     whole: Slice  # the slice with all users
     users: Mask | None = None  # which of them are meant; None for all who hold anything
-
-    @property
-    def at(self) -> Label:
-        return self.whole.at
-
-    @property
-    def policy(self) -> Policy:
-        return self.whole.policy
-
-    @property
-    def items(self) -> Ids:
-        return self.whole.log.items
 
     def marginal(self) -> Floats:
         return self.part.probabilities()

@@ -84,13 +84,20 @@ def bootstrap(
     - `reference_ranks`: ranks at the reference date, for the change since then.
     - `repeats`, `seed`: number and seed of the repetitions.
     """
-    _check(ranks, reference, weights, reference_ranks, repeats)
+    if repeats < 2:
+        raise InputError(f"repeats is {repeats}; a bootstrap needs at least 2")
+    ranks[0].selection.require_all()
+    for other in ranks[1:]:
+        ranks[0].require_same_pairs(other)
     snapshot = ranks[0].snapshot
     before = reference if isinstance(reference, Slice) else None
+    earlier = () if before is None else reference_ranks
+    for r in earlier:
+        if before is not None and (r.snapshot.log.users is not before.log.users or r.snapshot.tick != before.tick):
+            raise PolicyError(f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {before.at}")
     rng = np.random.default_rng(seed)
     wanted = [named_metric(q) for q in metrics]
     values = {r: [r.values(q) for q in wanted] for r in ranks}
-    earlier = () if before is None else reference_ranks
     sums = {r: _sums(r, wanted) for r in (*ranks, *earlier)}
     repetitions = {r: np.full((repeats, len(KINDS), len(wanted)), np.nan) for r in sums}
     draws = _Draws(snapshot, before)
@@ -178,7 +185,7 @@ def _count_users(snapshot: Slice, times: Codes) -> Slice:
     shares = snapshot.shares() * times
     if not shares.any():
         raise EmptyError(
-            f"a repetition of the bootstrap drew nobody who holds anything at {snapshot.at}",
+            f"no user drawn in a repetition of the bootstrap has an item at {snapshot.at}",
             remedy="there are too few users for a bootstrap",
         )
     return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))
@@ -204,23 +211,3 @@ def _means(sums: Floats, times: Codes) -> Floats:
     counted = np.array([row @ times for row in sums])  # one by one: the sum of a row depends on no other
     means: Floats = counted[1:] / counted[0]
     return means
-
-
-def _check(
-    ranks: Sequence[HeldOutRanks],
-    reference: Reference,
-    weights: ItemWeights,
-    reference_ranks: Sequence[HeldOutRanks],
-    repeats: int,
-) -> None:
-    if repeats < 2:
-        raise InputError(f"repeats is {repeats}; a bootstrap needs at least 2")
-    ranks[0].selection.require_all()
-    for other in ranks[1:]:
-        ranks[0].require_same_pairs(other)
-    if isinstance(reference, Slice):
-        for r in reference_ranks:
-            if r.snapshot.log.users is not reference.log.users or r.snapshot.tick != reference.tick:
-                raise PolicyError(
-                    f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {reference.at}"
-                )

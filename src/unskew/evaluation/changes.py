@@ -83,6 +83,7 @@ PARTS = ("change", "users_excluded", "item_mix", "more_data", "algorithm", "unex
 """The figures of a change that have an interval."""
 CUT_PARTS = ("more_data", "unexplained")
 """Those that differ with which profiles are cut, and how."""
+_IN_JSON = {"reference": "from", "at": "to", "score_reference": "score_from", "score": "score_to"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Part:
 NOTHING = Part(math.nan, math.nan, math.nan)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """The change of a score since the reference date, and what it comes from.
 
@@ -163,9 +164,9 @@ class Change:
     change: Part
     users_excluded: Part
     item_mix: Part
+    more_data: Part | None = None
     algorithm: Part | None
     unexplained: Part
-    more_data: Part | None = None
     item_mix_baseline: Part | None = None
     bound: float | None = None
     bound_holds: bool = False
@@ -232,28 +233,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        parts = {name: getattr(self, name) for name in PARTS}
-        values = {
-            "recommender": self.recommender,
-            "baseline": self.baseline,
-            "metric": self.metric,
-            "from": self.reference,
-            "to": self.at,
-            "score_from": self.score_reference,
-            "score_to": self.score,
-            **{name: None if part is None else asdict(part) for name, part in parts.items()},
-            "bound": self.bound,
-            "bound_holds": self.bound_holds,
-            "comparable": self.comparable,
-            "held_out": list(self.held_out),
-            "level": self.level,
-            "method": self.method,
-            "repeats": self.repeats,
-            "view": self.view,
-            "biased": self.biased,
-        }
-        json_ready: dict[str, Any] = to_json_value(values)
-        return json_ready
+        return {_IN_JSON.get(name, name): to_json_value(value) for name, value in asdict(self).items()}
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table, the parts as item_mix, item_mix_low, item_mix_high and so on."""

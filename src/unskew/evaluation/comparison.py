@@ -126,7 +126,7 @@ class Comparison:
         assert others is not None
         shown = show_points(others.difference, others.low, others.high)
         if others.users == 0:
-            return f"{self._describe_empty()}: there are no other users"
+            return self.describe_populations()
         if others.min_items is None:
             return f"{self._describe_empty()}: where both return something the difference is {shown}"
         least = f"(with at least {others.min_items} items)"

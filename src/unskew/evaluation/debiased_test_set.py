@@ -104,21 +104,21 @@ def sample_pairs(
     if known is not None:
         snapshot, _ = known.take_dates(snapshot, weights, view=view, seed=seed)
     if is_at_spark(snapshot):
-        return _sample_there(snapshot, weights, SelectionOptions(**chosen))
+        return _sample_on_spark(snapshot, weights, SelectionOptions(**chosen))
     selection = PairSelection.of(snapshot, [weights], **chosen)
     weighting = selection.weightings[0]
     entries = np.sort(selection.pairs.entry[selection.places_of_draws(weighting)])
     return _list_pairs(selection, entries, weighting.pair_shares[entries], weights)
 
 
-def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptions) -> TestSet:
+def _sample_on_spark(snapshot: SparkSnapshot, weights: Any, options: SelectionOptions) -> TestSet:
     """The same where the profiles are on a cluster: the same seed draws the same pairs."""
-    from unskew.engines.spark.evaluation import refuse_protocols, weigh_there
+    from unskew.engines.spark.evaluation import refuse_protocols, weigh_on_spark
     from unskew.engines.spark.sample import SampledSelection
 
     refuse_protocols(options)
     assert options.sample is not None
-    weighting = weigh_there(snapshot.with_min_items(options.min_items), weights)
+    weighting = weigh_on_spark(snapshot.with_min_items(options.min_items), weights)
     selection, sample, draws = SampledSelection.draw(snapshot, [weighting], options.sample, options.seed, others=0)
     entries = sample.entries(draws[0])
     order = np.argsort(entries, kind="stable")

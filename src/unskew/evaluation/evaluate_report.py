@@ -52,7 +52,7 @@ from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 if TYPE_CHECKING:
-    from unskew.engines.spark.evaluation import ScoredThere
+    from unskew.engines.spark.evaluation import ScoredOnSpark
 
 
 @public
@@ -158,7 +158,7 @@ def report(
         logs[0].check_dates(clean_before)
     if is_date(reference):
         logs[0].check_dates(reference, at)
-    request = _Request(
+    request = ReportRequest(
         at=at,
         reference=reference,
         weights=weights,
@@ -205,7 +205,7 @@ def report(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class ReportRequest:
     """What is asked of any view of a log."""
 
     at: Any
@@ -243,7 +243,7 @@ class _Request:
 
     def prepare(self, log: Log, work: WorkEstimate | None = None) -> _Evaluation:
         """The steps on one view."""
-        target = self._find_target(log)
+        target = self.find_reference(log)
         if self.baseline is not None and target is not None and not isinstance(target, Snapshot):
             raise PolicyError(
                 f"{option('baseline')} is scored at the reference date, whose profiles are not known",
@@ -256,7 +256,7 @@ class _Request:
         models = {name: self.everything[name] for name in names}
         return replace(self.adapt(log), models=models, baseline=None).prepare(log)
 
-    def adapt(self, log: Log) -> _Request:
+    def adapt(self, log: Log) -> ReportRequest:
         """The same for another view, which weights or a marginal of this one do not fit: fit to their date."""
         view = getattr(getattr(self.target, "policy", None), "view", log.view)
         if (view, getattr(self.target, "view_details", log.view_details)) != (log.view, log.view_details):
@@ -264,30 +264,22 @@ class _Request:
             return replace(self, weights=None, reference=find_since(log, self.target), fit=fit)
         return self
 
-    def score_on_spark(self, log: Any) -> tuple[Report, ScoredThere]:
+    def score_on_spark(self, log: Any) -> tuple[Report, ScoredOnSpark]:
         """The report on a log on a cluster, without verdicts, and the ranks."""
         from unskew.engines.spark.evaluation import report_on_spark
 
-        return report_on_spark(
-            log,
-            self.models,
-            at=self.at,
-            reference=self._find_target(log),
-            weights=self.weights,
-            metrics=self.metrics,
-            options=self.selection,
-            fit=self.fit,
-            level=self.level,
-            p_item=self.p_item,
-        )
+        return report_on_spark(log, self)
 
-    def _find_target(self, log: Any) -> Reference | None:
+    def find_reference(self, log: Any) -> Reference | None:
+        """The snapshot at the reference date, or what was given in its place."""
         if self.reference is None:
             return None
         return resolve_reference(log, self.reference, p_user=self.p_user, p_item=self.p_item)
 
 
-def _add_verdicts(report: Report, request: _Request, plain: Log, scored: ScoredThere | None = None) -> Report:
+def _add_verdicts(
+    report: Report, request: ReportRequest, plain: Log, scored: ScoredOnSpark | None = None
+) -> Report:
     """A report with what its verdicts are made from; on a view, with the raw scores of the log as it is too.
 
     `scored` are the ranks of a report on Spark.
@@ -335,7 +327,7 @@ def _drop_exposed(knowledge: Knowledge, log: Log) -> Log:
 class _Evaluation:
     """The steps on one view; each is computed when it is first asked for."""
 
-    request: _Request
+    request: ReportRequest
     now: Snapshot
     reference: Reference | None
     work: WorkEstimate | None = None

@@ -205,7 +205,9 @@ class HeldOutRanks:
             mass = np.ones(len(place)) if kept is None else kept[place].astype(np.float64)
             return Units(mass, mass * values[place], self.users[place], "draws", metric.bounds)
         if kept is None:
-            mass, total = weighting.user_mass, self._user_totals(weighting, values)
+            nonzero = np.flatnonzero(values)  # few pairs, of a constant list
+            parts = weighting.pair_shares[self.entries[nonzero]] * values[nonzero]
+            mass, total = weighting.user_mass, sum_by_user(self.users[nonzero], parts, len(log.users))
         else:
             user, shares = self.users[kept], self.probabilities(weighting)[kept]
             mass = sum_by_user(user, shares, len(log.users))
@@ -401,11 +403,6 @@ class HeldOutRanks:
         place = self.selection.places_of_draws(weighting)
         return np.bincount(place, minlength=len(self)) / len(place)
 
-    def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
-        nonzero = np.flatnonzero(values)  # few pairs, of a constant list
-        shares = weighting.pair_shares[self.entries[nonzero]]
-        return sum_by_user(self.users[nonzero], shares * values[nonzero], len(self.snapshot.log.users))
-
     def _sum_pairs(self, shares: Floats, places: Codes | slice = slice(None)) -> PairSums:
         """What some of the pairs have in common, summed by the blocks of their users."""
         items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
@@ -423,11 +420,15 @@ class HeldOutRanks:
     def _score(
         self, metric: Metric, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
     ) -> Score:
-        score = make_score(
-            self.recommender, metric, self.snapshot, weighting, estimate, sums, self.held_out, users=users
-        )
-        return replace(
-            score,
+        return make_score(
+            self.recommender,
+            metric,
+            self.snapshot,
+            weighting,
+            estimate,
+            sums,
+            self.held_out,
+            users=users,
             biased=self.may_be_biased(weighting),
             users_excluded=self.selection.users_excluded(weighting),
             users_without_profile=self.selection.users_without_profile,
@@ -443,10 +444,9 @@ def make_score(
     estimate: Estimate,
     sums: PairSums,
     held_out: HeldOut,
-    *,
-    users: int,
+    **known: Any,
 ) -> Score:
-    """A score from all that is known about it, but for who is not scored."""
+    """A score from all that is known about it; fields of `Score` that nothing else tells are `known`."""
     return Score(
         recommender=recommender,
         metric=metric.name,
@@ -458,7 +458,6 @@ def make_score(
         low=estimate.low,
         high=estimate.high,
         pairs=sums.pairs,
-        users=users,
         level=estimate.level,
         method=estimate.method,
         too_few_hits=estimate.too_few_hits,
@@ -469,4 +468,5 @@ def make_score(
         exact=held_out.exact,
         held_out=held_out.kind,
         folds=held_out.folds,
+        **known,
     )

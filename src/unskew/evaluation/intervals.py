@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -330,13 +331,13 @@ def measure_score(level: float, bounds: Bounds, method: str) -> Measuring[Estima
     if n_units < 2:
         return Estimate(value, math.nan, math.nan, level, method)
     if not bounds.known:
-        shares, influence = (yield SquaredInfluences(everything, value)).tolist()
+        shares, influence = (yield partial(square_influences, everything, value)).tolist()
         n = max(1.0 / shares, 2.0)
         estimate = Estimate.around(value, math.sqrt(n / (n - 1) * influence), n, level, method)
     else:
-        shares, bounded = (yield SquaredShares(everything, bounds)).tolist()
+        shares, bounded = (yield partial(square_shares, everything, bounds)).tolist()
         mean = settle_mean(np.asarray(bounded))
-        spread, seen = yield Spreads(everything, bounds, float(mean))
+        spread, seen = yield partial(measure_spreads, everything, bounds, float(mean))
         known = weigh_sums(mean, np.asarray(shares), spread, seen)
         estimate = Estimate.from_evidence(value, known, level, bounds, method)
     # with one bound only the interval may reach beyond it
@@ -352,12 +353,12 @@ def measure_difference(bounds: Bounds) -> Measuring[Difference]:
     if users < 2:
         return Difference(value, math.nan, users, "users", bounds.width, None)
     if not bounds.known:
-        squares, influence = yield SquaredInfluences(everything, value)
+        squares, influence = yield partial(square_influences, everything, value)
         n = max(1.0 / float(squares), 2.0)
         error = math.sqrt(n / (n - 1) * float(influence))
         return Difference(value, error, n, "users", bounds.width, None)
-    squares, up, down = yield Gains(everything, bounds)
-    spread_up, spread_down, seen = yield GainSpreads(everything, bounds, float(up), float(down))
+    squares, up, down = yield partial(part_gains, everything, bounds)
+    spread_up, spread_down, seen = yield partial(measure_gain_spreads, everything, bounds, float(up), float(down))
     evidence = weigh_difference_sums((up, down), (squares, squares, squares), (spread_up, spread_down), seen)
     n = max(1.0 / float(squares), 2.0)
     error = bounds.width * math.sqrt(n / (n - 1) * float(seen))
@@ -382,72 +383,37 @@ def sum_up(mass: Floats, total: Floats) -> Floats:
     return np.array([mass, total, (mass != 0).astype(np.float64)])
 
 
-@dataclass(frozen=True)
-class SquaredShares:
+def square_shares(everything: float, bounds: Bounds, mass: Floats, total: Floats) -> Floats:
     """The squares of the shares of all mass, and the totals as shares of the whole between the bounds."""
-
-    everything: float
-    bounds: Bounds
-
-    def __call__(self, mass: Floats, total: Floats) -> Floats:
-        share, bounded = self.bounds.share(mass, total, self.everything)
-        return np.array([share * share, bounded])
+    share, bounded = bounds.share(mass, total, everything)
+    return np.array([share * share, bounded])
 
 
-@dataclass(frozen=True)
-class SquaredInfluences:
+def square_influences(everything: float, score: float, mass: Floats, total: Floats) -> Floats:
     """The squares of the shares of all mass, and of what each unit adds to the error of the score."""
-
-    everything: float
-    score: float
-
-    def __call__(self, mass: Floats, total: Floats) -> Floats:
-        share, influence = mass / self.everything, (total - self.score * mass) / self.everything
-        return np.array([share * share, influence * influence])
+    share, influence = mass / everything, (total - score * mass) / everything
+    return np.array([share * share, influence * influence])
 
 
-@dataclass(frozen=True)
-class Gains:
+def part_gains(everything: float, bounds: Bounds, mass: Floats, total: Floats) -> Floats:
     """The squares of the shares of all mass, what went up and what went down; totals are differences of totals."""
-
-    everything: float
-    bounds: Bounds
-
-    def __call__(self, mass: Floats, total: Floats) -> Floats:
-        share, gained = mass / self.everything, total / (self.bounds.width * self.everything)
-        return np.array([share * share, np.maximum(gained, 0.0), np.maximum(-gained, 0.0)])
+    share, gained = mass / everything, total / (bounds.width * everything)
+    return np.array([share * share, np.maximum(gained, 0.0), np.maximum(-gained, 0.0)])
 
 
-@dataclass(frozen=True)
-class GainSpreads:
+def measure_gain_spreads(
+    everything: float, bounds: Bounds, up: float, down: float, mass: Floats, total: Floats
+) -> Floats:
     """How far ups and downs are from their means by share, and the squared influences of units."""
-
-    everything: float
-    bounds: Bounds
-    up: float
-    down: float
-
-    def __call__(self, mass: Floats, total: Floats) -> Floats:
-        share, gained = mass / self.everything, total / (self.bounds.width * self.everything)
-        influence = gained - (self.up - self.down) * share
-        return np.array(
-            [
-                spread_terms(share, np.maximum(gained, 0.0), np.asarray(self.up)),
-                spread_terms(share, np.maximum(-gained, 0.0), np.asarray(self.down)),
-                influence * influence,
-            ]
-        )
+    share, gained = mass / everything, total / (bounds.width * everything)
+    influence = gained - (up - down) * share
+    spread_up = spread_terms(share, np.maximum(gained, 0.0), np.asarray(up))
+    spread_down = spread_terms(share, np.maximum(-gained, 0.0), np.asarray(down))
+    return np.array([spread_up, spread_down, influence * influence])
 
 
-@dataclass(frozen=True)
-class Spreads:
+def measure_spreads(everything: float, bounds: Bounds, mean: float, mass: Floats, total: Floats) -> Floats:
     """How far values are from their mean: by share, and by squared share."""
-
-    everything: float
-    bounds: Bounds
-    mean: float
-
-    def __call__(self, mass: Floats, total: Floats) -> Floats:
-        share, bounded = self.bounds.share(mass, total, self.everything)
-        seen = bounded - self.mean * share
-        return np.array([spread_terms(share, bounded, np.asarray(self.mean)), seen * seen])
+    share, bounded = bounds.share(mass, total, everything)
+    seen = bounded - mean * share
+    return np.array([spread_terms(share, bounded, np.asarray(mean)), seen * seen])

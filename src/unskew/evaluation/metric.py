@@ -26,12 +26,12 @@ from unskew.text import did_you_mean, first_line
 
 @dataclass(frozen=True)
 class RankedLists:
-    """Lists, and where the held-out items are in each; `held` and `found` have one number for each list."""
+    """Lists, and where the held-out items are in each; `held` and `hits` have one number for each list."""
 
     depth: int  # how far lists are looked at
     # How many items are held out, and how many of them are in the list.
     held: Codes
-    found: Codes
+    hits: Codes
     # Of each item that was found: the list, and the rank.
     of: Codes
     rank: Codes
@@ -42,15 +42,15 @@ class RankedLists:
 
 
 def _hit(lists: RankedLists) -> Floats:
-    return (lists.found > 0).astype(np.float64)
+    return (lists.hits > 0).astype(np.float64)
 
 
 def _recall(lists: RankedLists) -> Floats:
-    return lists.found / lists.held
+    return lists.hits / lists.held
 
 
 def _precision(lists: RankedLists) -> Floats:
-    return lists.found / lists.depth
+    return lists.hits / lists.depth
 
 
 def _ndcg(lists: RankedLists) -> Floats:

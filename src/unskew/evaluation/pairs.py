@@ -34,16 +34,13 @@ from unskew.recommend.contract import Batch, HeldOutPairs, PreparedLists, RanksH
 
 def all_pairs(part: Slice) -> HeldOutPairs:
     """Every entry of the slice as a pair of user and item."""
-    return _pairs(part, all_users(part.profiles), all_entries(part.profiles))
+    return pairs_of(part, all_entries(part.profiles), all_users(part.profiles))
 
 
-def pairs_of(part: Slice, entries: Codes) -> HeldOutPairs:
-    """Entries as pairs of user and item."""
-    return _pairs(part, users_of(part.profiles, entries), entries)
-
-
-def _pairs(part: Slice, user: Codes, entries: Codes) -> HeldOutPairs:
+def pairs_of(part: Slice, entries: Codes, user: Codes | None = None) -> HeldOutPairs:
+    """Entries as pairs of user and item; `user` spares looking for whose they are."""
     snapshot = cast(Snapshot, part)  # a window stays inside the evaluation: no recommender is asked to rank it
+    user = users_of(part.profiles, entries) if user is None else user
     return HeldOutPairs(snapshot, user, part.profiles.item[entries].astype(np.int64), entries)
 
 
@@ -105,7 +102,13 @@ class HoldOut:
         while at < len(pairs):
             done = bounds[at - 1] if at else 0
             end = max(int(np.searchsorted(bounds, done + size, side="right")), at + 1)
-            yield slice(at, end), self._batch(pairs, at, end, group)
+            user = pairs.user[at:end]
+            offsets, entries = entries_of(p, user)
+            if group is not None:
+                keep = group[entries] != np.repeat(group[pairs.entry[at:end]], np.diff(offsets))
+                entries = entries[keep]
+                offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
+            yield slice(at, end), Batch(user, offsets, p.item[entries].astype(np.int64), p.n_items)
             at = end
 
     def number_lists(self, pairs: HeldOutPairs) -> Codes:
@@ -121,16 +124,6 @@ class HoldOut:
         sizes = self.profiles.profiles.sizes_of(pairs.user)
         nothing: Mask = sizes <= (self.together if self.profiles is pairs.snapshot else 0)
         return nothing
-
-    def _batch(self, pairs: HeldOutPairs, at: int, end: int, group: Codes | None) -> Batch:
-        p = self.profiles.profiles
-        user = pairs.user[at:end]
-        offsets, entries = entries_of(p, user)
-        if group is not None:
-            keep = group[entries] != np.repeat(group[pairs.entry[at:end]], np.diff(offsets))
-            entries = entries[keep]
-            offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
-        return Batch(user, offsets, p.item[entries].astype(np.int64), p.n_items)
 
     def _groups(self, pairs: HeldOutPairs) -> Codes:
         """A number for each entry; entries of a profile with the same number are held out together."""
@@ -215,25 +208,24 @@ class HeldOut:
         cls,
         model: Recommender,
         *,
-        alone: bool,
-        by_time: bool,
-        folds: int | None,
-        last: bool = False,
+        held: str = "profiles",
+        alone: bool = True,
+        folds: int | None = None,
         dated: bool = False,
     ) -> HeldOut:
-        """What is left out of a recommender.
+        """What is left out of a recommender, by what is held out (see `Policy.held`).
 
-        `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them, and
-        `dated` that its lists, though external, are known to be older than what is held out by time.
+        `alone` says that pairs are held out one at a time, and `dated` that its lists, though external, are known
+        to be older than what is held out by time.
         """
         traits = traits_of(model)
-        if traits.learns == "external" and not (by_time and dated):
+        if traits.learns == "external" and not (held == "later" and dated):
             return cls("external")
-        if by_time:
+        if held == "later":
             return cls("time")
         if folds is not None:
             return cls("folds", folds)
-        exact = last or (traits.exact and alone and isinstance(model, RanksHeldOut))
+        exact = held == "last" or (traits.exact and alone and isinstance(model, RanksHeldOut))
         return cls("exact" if exact or traits.learns == "nothing" else "profile")
 
     @property
@@ -307,13 +299,12 @@ class PairSelection:
 
     def held_out(self, model: Recommender) -> HeldOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
-        seen, kind = self.held.profiles, self.part.policy.held
+        seen = self.held.profiles
         dated = isinstance(model, PreparedLists) and model.is_valid_at(seen.log.axis, seen.tick) is True
         return HeldOut.of(
             model,
+            held=self.part.policy.held,
             alone=self.held.together == 1,
-            by_time=kind == "later",
-            last=kind == "last",
             folds=None if self.folds is None else self.folds.number,
             dated=dated,
         )

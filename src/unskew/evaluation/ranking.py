@@ -98,14 +98,6 @@ def rank_pairs(
     return RankedPairs(ranks, empty, _ask_for_grades(model, held, pairs))
 
 
-def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | None:
-    """For how many of those who are scored a recommender has no list; None if it has them all."""
-    if not isinstance(model, PreparedLists):
-        return None
-    missing, total, noun = model.count_missing(pairs)
-    return f"{missing} of the {total} {noun} scored at {pairs.snapshot.at}" if missing else None
-
-
 def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask]:
     ranks, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
     for part, batch in held.batches(pairs, ENTRIES):
@@ -188,9 +180,11 @@ def rank_selection(
     model = named_recommender(recommender)
     depth = max(metric.depth for metric in metrics)
     ranked = _recall_or_rank(model, selection, depth, any(metric.needs_grades for metric in metrics))
-    missing = describe_missing_lists(model, selection.pairs)
-    if missing is not None:
-        (tell_missing or warn)(f"{model} has no recommendation for {missing}: they count as misses")
+    if isinstance(model, PreparedLists):
+        missing, total, noun = model.count_missing(selection.pairs)
+        share = f"{missing} of the {total} {noun} scored at {selection.pairs.snapshot.at}"
+        if missing:
+            (tell_missing or warn)(f"{model} has no recommendation for {share}: they count as misses")
     traits = traits_of(model)
     return HeldOutRanks(
         str(model) if name is None else name,

@@ -69,7 +69,7 @@ def jackknife(
     >>> refitted.value == score.value, refitted.low <= score.low < score.high <= refitted.high
     (True, True)
     """
-    require_whole_number(option("groups"), groups, "how many groups of users are left out in turn", 2)
+    require_whole_number(option("groups"), groups, "how many groups of users are excluded in turn", 2)
     draws = list(log) if isinstance(log, Sequence) else [log]
     models = name_recommenders(recommenders)
     options: dict[str, Any] = {"at": at, "metric": metric, "level": level}

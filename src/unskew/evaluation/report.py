@@ -198,20 +198,17 @@ def average_reports(reports: Sequence[Report]) -> Report:
         by_key.setdefault(key, []).append(score)
     scores = [_average_scores(group) for group in by_key.values() if len(group) == len(reports)]
     comparisons = _average(reports, lambda report: report.comparisons, _average_comparisons)
+    largest = max((score.spread for score in scores), default=0.0)
+    spread = (
+        f"figures are means over {len(reports)} draws of the view; a score of one draw is off by at most "
+        f"{100 * largest:.2f} points (standard deviation)"
+    )
     return replace(
         first,
         scores=Results(scores, first.scores.frames),
         changes=_average(reports, lambda report: report.changes, _average_changes),
         comparisons=Results(correct_together(comparisons), comparisons.frames),
-        notes=(*first.notes, _describe_spread(scores, len(reports))),
-    )
-
-
-def _describe_spread(scores: Sequence[Score], draws: int) -> str:
-    largest = max((score.spread for score in scores), default=0.0)
-    return (
-        f"figures are means over {draws} draws of the view; a score of one draw is off by at most "
-        f"{100 * largest:.2f} points (standard deviation)"
+        notes=(*first.notes, spread),
     )
 
 

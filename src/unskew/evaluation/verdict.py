@@ -47,14 +47,7 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        parts = {name: getattr(self, name) for name in ("difference", "relative", "induced_share")}
-        return {
-            "name": self.name,
-            "view": self.view,
-            **{name: None if part is None else asdict(part) for name, part in parts.items()},
-            "placebo": self.placebo,
-            "trusted": self.trusted,
-        }
+        return {name: value for name, value in asdict(self).items() if name not in ("p", "stand_in")}
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,6 @@ class DownSampling(Method):
     """
 
     name: ClassVar[str] = "down-sampling"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = "RecTools 0.8 (MTS, 2024), debiased metrics: DebiasConfig(iqr_coef, random_state)"
 
     iqr_coef: float = 1.5

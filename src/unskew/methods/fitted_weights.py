@@ -33,7 +33,6 @@ class ItemWeighting(Method):
 
     name: ClassVar[str] = "item-weights"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = (
         "A. de Myttenaere, B. Golden, B. Le Grand and F. Rossi (2014), Reducing Offline Evaluation Bias in "
         "Recommendation Systems"

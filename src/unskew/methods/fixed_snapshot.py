@@ -32,7 +32,6 @@ class FixedSnapshot(Method):
 
     name: ClassVar[str] = "fixed-snapshot"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = (
         "A. de Myttenaere, B. Golden, B. Le Grand and F. Rossi (2014), Reducing Offline Evaluation Bias in "
         "Recommendation Systems, section 2.2"

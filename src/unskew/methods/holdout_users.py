@@ -40,7 +40,6 @@ class HoldOutUsers(Method):
 
     name: ClassVar[str] = "hold-out-users"
     knows: ClassVar[str] = "hold-out"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = "a control group, as in any experiment"
 
     holdout: Iterable[Any]

@@ -51,8 +51,6 @@ class IPS(Method):
     """
 
     name: ClassVar[str] = "ips"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = (
         "L. Yang, Y. Cui, Y. Xuan, C. Wang, S. Belongie and D. Estrin (2018), Unbiased offline recommender "
         "evaluation for missing-not-at-random implicit feedback"

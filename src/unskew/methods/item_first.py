@@ -9,9 +9,8 @@ import numpy as np
 
 from unskew.arrays.profiles import all_entries, all_users
 from unskew.data.slice import Slice, Weighting
-from unskew.methods.method import Method, sum_over_holders
-from unskew.weights.alignment import Alignment, Reference
-from unskew.weights.fit_options import FitOptions
+from unskew.methods.method import Method, find_reference_mix, sum_over_holders
+from unskew.weights.alignment import Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,6 @@ class ItemFirst(Method):
 
     name: ClassVar[str] = "item-first"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = (
         "A. de Myttenaere, B. Golden, B. Le Grand and F. Rossi (2014), Reducing Offline Evaluation Bias in "
         "Recommendation Systems, section 3.1"
@@ -42,8 +40,7 @@ class ItemFirst(Method):
     reference: Reference
 
     def _weigh(self, part: Slice) -> Weighting:
-        aligned = Alignment.of(part, self.reference, FitOptions(new_items="drop"))
-        target, p_user = aligned.target(keep_new=False), part.shares()
+        target, p_user = find_reference_mix(part, self.reference), part.shares()
         holders = sum_over_holders(part, p_user)
         ratio = np.zeros(len(target))
         np.divide(target, holders, out=ratio, where=target > 0)

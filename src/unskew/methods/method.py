@@ -17,6 +17,8 @@ from unskew.arrays.types import Floats
 from unskew.checks import require_instance
 from unskew.data.slice import Slice, Snapshot, Weighting
 from unskew.memo import Memo
+from unskew.weights.alignment import Alignment, Reference
+from unskew.weights.fit_options import FitOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +33,22 @@ class Method(ABC):
         What one must know to use it: ``nothing`` (but the log), ``reference`` (a reference date or its item mix)
         or ``hold-out`` (users who were never shown anything).
     targets_reference
-        Whether it aims at the item mix of the reference date, so that its scores are to be compared with those of
-        then.
+        Whether it aims at the item mix of the reference date, as those do that know it, so that its scores are to
+        be compared with those of then.
     paper
         Where it comes from.
     """
 
     name: ClassVar[str]
-    knows: ClassVar[str]
+    knows: ClassVar[str] = "nothing"
     targets_reference: ClassVar[bool]
     paper: ClassVar[str]
 
     _applied: Memo[Slice, Weighting] = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.targets_reference = cls.knows == "reference"
 
     def profiles(self, now: Snapshot) -> Snapshot:
         """The profiles that recommenders are fitted to and scored on: those of `now`, if nothing else is said."""
@@ -62,6 +68,11 @@ class Method(ABC):
     @abstractmethod
     def _weigh(self, part: Slice) -> Weighting:
         """The same on a slice all of whose users have P(u) > 0."""
+
+
+def find_reference_mix(part: Slice, reference: Reference) -> Floats:
+    """P_t0 of the items that anyone still holds."""
+    return Alignment.of(part, reference, FitOptions(new_items="drop")).target(keep_new=False)
 
 
 def divide_among_pairs(part: Slice, factors: Floats) -> Floats:
@@ -96,8 +107,6 @@ class NoMethod(Method):
     """
 
     name: ClassVar[str] = "none"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = "none: what offline evaluation does unless told otherwise"
 
     def _weigh(self, part: Slice) -> Weighting:

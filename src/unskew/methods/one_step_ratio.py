@@ -37,7 +37,6 @@ class OneStepRatio(Method):
 
     name: ClassVar[str] = "one-step-ratio"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = (
         "H. Shimodaira (2000), Improving predictive inference under covariate shift by weighting the "
         "log-likelihood function"

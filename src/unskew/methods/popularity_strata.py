@@ -38,8 +38,6 @@ class PopularityStrata(Method):
     """
 
     name: ClassVar[str] = "popularity-strata"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = (
         "A. H. Jadidinejad, C. Macdonald and I. Ounis (2021), The Simpson's paradox in the offline evaluation of "
         "recommendation systems"

@@ -90,16 +90,16 @@ class NamedMethod:
 
 
 _NAMED = (
-    *(NamedMethod(one.name, one) for one in (NoMethod, FixedSnapshot, TimeWindow, OneStepRatio)),
+    *(NamedMethod(kind.name, kind) for kind in (NoMethod, FixedSnapshot, TimeWindow, OneStepRatio)),
     NamedMethod("shrunken-ratio", OneStepRatio, {"power": 0.5}),
-    *(NamedMethod(one.name, one) for one in (IPS, SNIPS, SKEW, WTD, WTDH, UniformWTDH)),
-    *(NamedMethod(one.name, one) for one in (PopularityStrata, DownSampling, ItemFirst, HoldOutUsers)),
+    *(NamedMethod(kind.name, kind) for kind in (IPS, SNIPS, SKEW, WTD, WTDH, UniformWTDH)),
+    *(NamedMethod(kind.name, kind) for kind in (PopularityStrata, DownSampling, ItemFirst, HoldOutUsers)),
     NamedMethod("hold-out-alone", HoldOutUsers, {"alone": True}),
     NamedMethod("top-20", ItemWeighting, {"top": 20}),
     NamedMethod(ItemWeighting.name, ItemWeighting),
 )
 
-METHODS: Mapping[str, NamedMethod] = {one.name: one for one in _NAMED}
+METHODS: Mapping[str, NamedMethod] = {named.name: named for named in _NAMED}
 """Every method by its name."""
 
 

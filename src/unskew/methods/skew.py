@@ -23,8 +23,6 @@ class SKEW(Method):
     """
 
     name: ClassVar[str] = "skew"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = "D. Liang, L. Charlin and D. M. Blei (2016), Causal inference for recommendation"
 
     def _weigh(self, part: Slice) -> Weighting:

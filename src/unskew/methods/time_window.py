@@ -29,8 +29,6 @@ class TimeWindow(Method):
     """
 
     name: ClassVar[str] = "time-window"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = (
         "P. G. Campos, F. Diez and I. Cantador (2014), Time-aware recommender systems: a comprehensive survey and "
         "analysis of existing evaluation protocols"

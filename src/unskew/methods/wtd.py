@@ -12,9 +12,8 @@ from unskew.arrays.types import Floats
 from unskew.checks import require_instance
 from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError
-from unskew.methods.method import Method
-from unskew.weights.alignment import Alignment, Reference
-from unskew.weights.fit_options import FitOptions
+from unskew.methods.method import Method, find_reference_mix
+from unskew.weights.alignment import Reference
 
 _PAPER = (
     "D. Carraro and D. Bridge (2020), Debiased offline evaluation of recommender systems: a weighted-sampling "
@@ -43,7 +42,6 @@ class WTD(Method):
 
     name: ClassVar[str] = "wtd"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = _PAPER
 
     reference: Slice
@@ -57,7 +55,7 @@ class WTD(Method):
         if self.reference.log.users is not part.log.users:
             codes = self.reference.log.users.codes(part.log.users.values)
             then = np.where(codes >= 0, then[codes], 0.0)
-        shares = _weigh_both(part, then, _reference_mix(part, self.reference))
+        shares = _weigh_both(part, then, find_reference_mix(part, self.reference))
         if not shares.any():
             raise EmptyError(f"no user at {part.at} was active at {self.reference.at} and has one of its items")
         return Weighting.of_pairs(part, shares)
@@ -82,13 +80,12 @@ class WTDH(Method):
 
     name: ClassVar[str] = "wtd-h"
     knows: ClassVar[str] = "reference"
-    targets_reference: ClassVar[bool] = True
     paper: ClassVar[str] = _PAPER
 
     reference: Reference
 
     def _weigh(self, part: Slice) -> Weighting:
-        shares = _weigh_both(part, part.shares(), _reference_mix(part, self.reference))
+        shares = _weigh_both(part, part.shares(), find_reference_mix(part, self.reference))
         return Weighting.of_pairs(part, shares, frees_constant_lists=True)
 
 
@@ -104,18 +101,11 @@ class UniformWTDH(Method):
     """
 
     name: ClassVar[str] = "wtd-h-uniform"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
     paper: ClassVar[str] = _PAPER
 
     def _weigh(self, part: Slice) -> Weighting:
         p = part.profiles
         return Weighting.of_pairs(part, _weigh_both(part, np.ones(p.n_users), np.ones(p.n_items)))
-
-
-def _reference_mix(part: Slice, reference: Reference) -> Floats:
-    """P_t0 of the items that anyone still holds."""
-    return Alignment.of(part, reference, FitOptions(new_items="drop")).target(keep_new=False)
 
 
 def _weigh_both(part: Slice, p_user: Floats, p_item: Floats) -> Floats:

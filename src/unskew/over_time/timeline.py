@@ -61,7 +61,7 @@ from unskew.weights.fit_options import FitOptions, SharedFitKeywords
 from unskew.weights.fit_weights import fit_alignment, warn_of_single_items
 
 if TYPE_CHECKING:
-    from unskew.engines.spark.evaluation import RankedThere
+    from unskew.engines.spark.evaluation import RankedOnSpark
 
 NEARBY = 5.0
 """How far from their mean, in nats, log-weights of all items may start.
@@ -121,15 +121,15 @@ def rank_date(
     spec: TimelineSpec,
     seed: int,
     tell_missing: Callable[[str], None],
-) -> Iterator[HeldOutRanks | RankedThere]:
+) -> Iterator[HeldOutRanks | RankedOnSpark]:
     """The recommenders on what is held out at one date, to be scored under each of the weightings."""
     options = SelectionOptions(sample=spec.sample, seed=seed)
     part: Any = split.pairs
     if is_at_spark(part):
-        from unskew.engines.spark.evaluation import rank_there
+        from unskew.engines.spark.evaluation import rank_all_on_spark
 
         on_spark = cast(Sequence[Any], weightings)
-        ranked, notes = rank_there(models, part, on_spark, spec.metrics, options, tell_missing=tell_missing)
+        ranked, notes = rank_all_on_spark(models, part, on_spark, spec.metrics, options, tell_missing=tell_missing)
         for note in notes:
             warn(note)
         yield from ranked

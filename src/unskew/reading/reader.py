@@ -11,7 +11,7 @@ from unskew.checks import public
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
-from unskew.engines.population import FilesThere, is_spark_table, refuse_on_spark
+from unskew.engines.population import FilesOnSpark, is_spark_table, refuse_on_spark
 from unskew.errors import InputError, ReadingNotice, option, warn
 from unskew.progress import progress
 from unskew.reading.column_guesses import DEFAULT_NAMES, choose_columns, require_column
@@ -127,7 +127,7 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    if is_spark_table(source) or isinstance(source, FilesThere):
+    if is_spark_table(source) or isinstance(source, FilesOnSpark):
         refuse_limits_on_spark(memory_limit, temp_dir)
         refuse_on_spark(removed=removed, labels=labels, time_format=time_format, query=query, **options.given())
         from unskew.engines.spark.layout import read_spark_log

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from unskew.arrays import item_kernels
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.profiles import Profiles, Rows
+from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_whole_number
-from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.progress import progress
@@ -67,28 +66,20 @@ def cut_into_blocks(work: npt.NDArray[Any], scratch: int) -> Codes:
     return np.unique(np.concatenate([[0], cuts, [len(work)]])).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class BatchWork:
-    """Profiles to recommend for, with unsigned offsets and items."""
+def recommend_in_blocks(
+    batch: Batch, k: int, work: Callable[[int, int, Rows, Codes], Any], each: int = 1
+) -> Codes:
+    """Call ``work(lo, hi, profiles, out)`` for blocks of profiles; `each` entry costs this many steps or so.
 
-    rows: Rows
-    n_items: int
-
-    @classmethod
-    def of(cls, batch: Batch) -> BatchWork:
-        start = batch.start.astype(np.uint64)
-        return cls(Rows(start[:-1], start[1:], batch.item.astype(np.uint32)), batch.n_items)
-
-    def recommend(self, work: Callable[[int, int, Codes], Any], k: int, *, each: int = 1) -> Codes:
-        """Call ``work(lo, hi, out)`` for blocks of profiles; `each` entry costs this many steps or so.
-
-        Gives `out`: k items for each profile, -1 where `work` writes none.
-        """
-        out = np.full((len(self.rows.start), require_length(k)), -1, dtype=np.int64)
-        sizes = (self.rows.stop - self.rows.start).astype(np.int64) + 1
-        edges = cut_into_blocks(sizes, self.n_items)
-        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, out))
-        return out
+    Gives `out`: k items for each profile, -1 where `work` writes none.
+    """
+    start = batch.start.astype(np.uint64)
+    rows = Rows(start[:-1], start[1:], batch.item.astype(np.uint32))
+    out = np.full((len(batch), require_length(k)), -1, dtype=np.int64)
+    sizes = np.diff(batch.start) + 1
+    edges = cut_into_blocks(sizes, batch.n_items)
+    over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, rows, out))
+    return out
 
 
 class PairCodes(NamedTuple):
@@ -98,30 +89,19 @@ class PairCodes(NamedTuple):
     item: Items
 
 
-@dataclass(frozen=True)
-class PairWork:
-    """Held-out pairs and the profiles that they are in; a block has all the pairs of its users."""
+def rank_in_blocks(pairs: HeldOutPairs, work: Callable[[int, int, PairCodes, Codes], Any], each: int = 1) -> Codes:
+    """Call ``work(lo, hi, pairs, out)`` for blocks of pairs; `each` pair costs this many steps or so.
 
-    pairs: PairCodes
-    profiles: Profiles
-    edges: Codes
-    steps: int
-
-    @classmethod
-    def of(cls, pairs: HeldOutPairs) -> PairWork:
-        profiles = pairs.snapshot.profiles
-        user = pairs.user.astype(np.uint32)
-        first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
-        ends = np.append(first[1:], len(user)) if len(user) else first
-        work = (ends - first) + profiles.sizes_of(user[first])
-        edges = np.append(first, len(user))[cut_into_blocks(work, profiles.n_items)]
-        return cls(PairCodes(user, pairs.item.astype(np.uint32)), profiles, edges, int(work.sum()))
-
-    def rank(self, work: Callable[[int, int, Codes], Any], *, each: int = 1) -> Codes:
-        """Call ``work(lo, hi, out)`` for blocks of pairs; `each` pair costs this many steps or so."""
-        out = np.zeros(len(self.pairs.user), dtype=np.int64)
-        over_blocks(self.edges, self.steps * each, lambda block, lo, hi: work(lo, hi, out))
-        return out
+    A block has all the pairs of its users.
+    """
+    profiles, user = pairs.snapshot.profiles, pairs.user.astype(np.uint32)
+    codes, out = PairCodes(user, pairs.item.astype(np.uint32)), np.zeros(len(user), dtype=np.int64)
+    first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
+    ends = np.append(first[1:], len(user)) if len(user) else first
+    steps = (ends - first) + profiles.sizes_of(user[first])
+    edges = np.append(first, len(user))[cut_into_blocks(steps, profiles.n_items)]
+    over_blocks(edges, int(steps.sum()) * each, lambda block, lo, hi: work(lo, hi, codes, out))
+    return out
 
 
 PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
@@ -149,15 +129,11 @@ def lists_for(
     free = traits_of(model).may_recommend_profile
     item_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
-        raise _fault_error(model, snapshot.log, batch, fault)
+        log, (kind, row, code) = snapshot.log, fault.tolist()
+        item = log.items[code] if 0 <= code < len(log.items) else code
+        user = log.users[int(batch.user[row])]
+        raise InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
     return lists, ranks
-
-
-def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
-    kind, row, code = (int(x) for x in fault)
-    item = log.items[code] if 0 <= code < len(log.items) else code
-    user = log.users[int(batch.user[row])]
-    return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
 
 
 def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask | None]:
@@ -183,19 +159,15 @@ def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple
             )
         ranks[at:end] = block_ranks
         if empty is not None and isinstance(model, KnowsEmptyLists):
-            empty[at:end] = _ask_for_empty_lists(model, block)
+            marks = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, block))
+            if marks.shape != (end - at,) or marks.dtype.kind != "b":
+                raise InputError(
+                    f"{model}: empty_lists must return true or false for each of the {end - at} pairs, not "
+                    f"{describe_array(marks)}"
+                )
+            empty[at:end] = marks
         progress().advance(end - at)
     return ranks, empty
-
-
-def _ask_for_empty_lists(model: KnowsEmptyLists, pairs: HeldOutPairs) -> Mask:
-    empty = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, pairs))
-    if empty.shape != (len(pairs),) or empty.dtype.kind != "b":
-        raise InputError(
-            f"{model}: empty_lists must return true or false for each of the {len(pairs)} pairs, not "
-            f"{describe_array(empty)}"
-        )
-    return empty
 
 
 def require_whole_numbers(model: Any, method: str, answer: Any, shape: tuple[int, ...]) -> Codes:
@@ -221,7 +193,7 @@ def describe_array(array: npt.NDArray[Any]) -> str:
     return f"{array.dtype} of shape {array.shape}"
 
 
-def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
+def call_model(model: Any, name: str, method: Any, *arguments: Any) -> Any:
     """Call a recommender's method; say whose fault it is if it fails."""
     try:
         return method(*arguments)
@@ -229,7 +201,7 @@ def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise UnskewError(
-            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}",
+            f"the recommender {model} failed in {name}(): {type(error).__name__}: {first_line(error)}",
             remedy="mend it; the traceback shows the place",
         ) from error
 

@@ -17,17 +17,18 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.compiling import compiled
-from unskew.arrays.profiles import entries_of
+from unskew.arrays.profiles import Rows, entries_of
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_bool, require_number, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import (
-    BatchWork,
     Cost,
     LogSize,
-    PairWork,
+    PairCodes,
     cut_into_blocks,
+    rank_in_blocks,
+    recommend_in_blocks,
     require_fitted,
     require_length,
     require_same_date,
@@ -157,14 +158,13 @@ class EASE:
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
         model = require_fitted(self._model, self).linear
-        work = BatchWork.of(profiles)
         n = len(model.modelled)
 
-        def recommend(lo: int, hi: int, out: Codes) -> None:
+        def recommend(lo: int, hi: int, rows: Rows, out: Codes) -> None:
             totals, seen = np.empty(n), np.zeros(n, dtype=np.int64)
-            recommend_by_rows(lo, hi, work.rows, model, k, totals, seen, out)
+            recommend_by_rows(lo, hi, rows, model, k, totals, seen, out)
 
-        return work.recommend(recommend, k, each=n)
+        return recommend_in_blocks(profiles, k, recommend, each=n)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k or not modelled.
@@ -175,14 +175,13 @@ class EASE:
         require_length(k)
         if self.exact:
             require_same_date(self, tick, pairs.snapshot)
-        work = PairWork.of(pairs)
-        profiles, n = work.profiles.rows, len(model.modelled)
-        kernel = rank_without_pairs if self.exact else rank_by_rows
+        profiles, n = pairs.snapshot.profiles.rows, len(model.modelled)
+        diagonal = model.diagonal if self.exact else None
 
-        def rank(lo: int, hi: int, out: Codes) -> None:
-            kernel(lo, hi, work.pairs, profiles, model, k, np.empty(n), out)
+        def rank(lo: int, hi: int, codes: PairCodes, out: Codes) -> None:
+            rank_by_scores(lo, hi, codes, profiles, model, diagonal, k, np.empty(n), out)
 
-        ranks = work.rank(rank, each=n)
+        ranks = rank_in_blocks(pairs, rank, each=n)
         if (ranks < 0).any():
             raise InputError(
                 f"l2 is {self.l2:g}, too small to take a pair out of {n} items in {model.inverse.dtype}",
@@ -347,51 +346,6 @@ def recommend_by_rows(lo, hi, profiles, model, k, totals, seen, out):
 
 
 @compiled
-def score_less_row(i, totals, row, in_units):
-    """The sum of item i without what one row of B has added, in units."""
-    return totals[i] - np.rint(row[i] * in_units[i])
-
-
-@compiled
-def rank_by_rows(lo, hi, pairs, profiles, model, k, totals, out):
-    """The rank of held-out items by the sum of rows over the rest of the profile; B contains the pair."""
-    user, held = pairs.user, pairs.item
-    start, stop, item = profiles.start, profiles.stop, profiles.item
-    place, inverse, in_units = model.place, model.inverse, model.in_units
-    n = len(totals)
-    p = lo
-    while p < hi:
-        u = user[p]
-        totals[:] = 0.0
-        size = 0
-        for e in range(start[u], stop[u]):
-            j = place[item[e]]
-            if j >= 0:
-                add_weights(j, 1.0, model, totals)
-                size += 1
-        while p < hi and user[p] == u:
-            h = place[held[p]]
-            if h >= 0:
-                score, row = totals[h], inverse[h]
-                ahead = first = 0
-                while first < n and ahead < k + size:
-                    last = min(first + STEP, n)
-                    for i in range(first, min(last, h)):
-                        ahead += score_less_row(i, totals, row, in_units) >= score
-                    for i in range(max(first, h + 1), last):
-                        ahead += score_less_row(i, totals, row, in_units) > score
-                    first = last
-                for e in range(start[u], stop[u]):
-                    j = place[item[e]]
-                    if 0 <= j < first and j != h:
-                        x = score_less_row(j, totals, row, in_units)
-                        ahead -= x > score or (x == score and j < h)
-                if ahead < k:
-                    out[p] = ahead + 1
-            p += 1
-
-
-@compiled
 def remove_pair(r_h, b_h, rho):
     """What it does to scores that item h leaves a profile and the model, of which x is left.
 
@@ -416,22 +370,30 @@ def score_without(r, b, p, removal):
 
 
 @compiled
-def score_item_without(i, totals, row, diagonal, removal):
-    """The same of item i, from the vector P x of the whole profile and row h of P."""
+def score_item_without(i, totals, row, in_units, diagonal, removal):
+    """The same of item i, from the vector P x of the whole profile and row h of P.
+
+    Without the diagonal of P: the sum of rows of B for item i in units, less what row h has added, over 1.
+    """
+    if diagonal is None:
+        return totals[i] - np.rint(row[i] * in_units[i]), 1.0
     b = float(row[i])
     return score_without(totals[i] - b, b, diagonal[i], removal)
 
 
 @compiled
-def rank_without_pairs(lo, hi, pairs, profiles, model, k, totals, out):
-    """The rank of held-out items by the model of a log that does not have the pair; 0 if nobody else holds it.
+def rank_by_scores(lo, hi, pairs, profiles, model, diagonal, k, totals, out):
+    """The rank of held-out items by the rest of the profile; 0 if the item is not modelled.
 
+    With the `diagonal` of P, by the model of a log that does not have the pair; 0 also if nobody else holds it.
     The vector P x of the whole profile, made once for a user, and row h of P are all that a pair needs. Scores
     that are less than a unit apart are equal. Out is -1 where rounding has left no right Q_hh.
+
+    Without it the model contains the pair, and scores are sums of rows of B.
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    place, inverse, diagonal, unit = model.place, model.inverse, model.diagonal, model.unit
+    place, inverse, in_units, unit = model.place, model.inverse, model.in_units, model.unit
     n = len(totals)
     p = lo
     while p < hi:
@@ -442,9 +404,12 @@ def rank_without_pairs(lo, hi, pairs, profiles, model, k, totals, out):
             j = place[item[e]]
             if j >= 0:
                 size += 1
-                row = inverse[j]
-                for i in range(n):
-                    totals[i] += row[i]
+                if diagonal is None:
+                    add_weights(j, 1.0, model, totals)
+                else:
+                    row = inverse[j]
+                    for i in range(n):
+                        totals[i] += row[i]
         whole = 0.0
         for e in range(start[u], stop[u]):
             j = place[item[e]]
@@ -453,28 +418,33 @@ def rank_without_pairs(lo, hi, pairs, profiles, model, k, totals, out):
         while p < hi and user[p] == u:
             h = place[held[p]]
             others = model.held_by[h] - 1.0 if h >= 0 else 0.0
-            if others > 0:
-                row, b_h = inverse[h], diagonal[h]
-                r_h = totals[h] - b_h
-                removal = remove_pair(r_h, b_h, whole - 2 * r_h - b_h)
-                over, below = score_without(r_h, b_h, b_h, removal)
-                q_hh = below / removal.d
-                right = removal.d > 0 and q_hh * (others + model.l2) > 0.9 and q_hh * model.l2 < 1.1
-                least, most = over / below - unit, over / below + unit
+            if others > 0 or (diagonal is None and h >= 0):
+                row, right = inverse[h], True
+                removal = Removal(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+                if diagonal is None:
+                    least = most = totals[h]
+                else:
+                    b_h = diagonal[h]
+                    r_h = totals[h] - b_h
+                    removal = remove_pair(r_h, b_h, whole - 2 * r_h - b_h)
+                    over, below = score_without(r_h, b_h, b_h, removal)
+                    q_hh = below / removal.d
+                    right = removal.d > 0 and q_hh * (others + model.l2) > 0.9 and q_hh * model.l2 < 1.1
+                    least, most = over / below - unit, over / below + unit
                 ahead = first = 0
                 while right and first < n and ahead < k + size:
                     last = min(first + STEP, n)
                     for i in range(first, min(last, h)):
-                        over, below = score_item_without(i, totals, row, diagonal, removal)
+                        over, below = score_item_without(i, totals, row, in_units, diagonal, removal)
                         ahead += over >= least * below
                     for i in range(max(first, h + 1), last):
-                        over, below = score_item_without(i, totals, row, diagonal, removal)
+                        over, below = score_item_without(i, totals, row, in_units, diagonal, removal)
                         ahead += over > most * below
                     first = last
                 for e in range(start[u], stop[u]):
                     j = place[item[e]]
                     if 0 <= j < first and j != h:
-                        over, below = score_item_without(j, totals, row, diagonal, removal)
+                        over, below = score_item_without(j, totals, row, in_units, diagonal, removal)
                         ahead -= over > most * below or (over >= least * below and j < h)
                 if not right:
                     out[p] = -1

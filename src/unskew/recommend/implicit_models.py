@@ -12,7 +12,7 @@ import copy
 import importlib
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Self
 
@@ -147,7 +147,7 @@ class ImplicitModel:
                 out[filled[low:high]] = columns.best(scores, k)
 
             if len(filled):
-                over_blocks(_cut(len(filled), len(columns)), len(filled) * len(columns), block)
+                _over_rows(len(filled), len(columns), block)
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -191,7 +191,7 @@ class ImplicitModel:
             count_ranks(scores, column[low:high], k, out[low:high])
             find_empty_rows(scores, empty[low:high])
 
-        over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
+        _over_rows(len(pairs), len(columns), block)
         self._empty = (pairs, empty)
         return out
 
@@ -217,7 +217,7 @@ class ImplicitModel:
             asked = Vectors(vectors, rough, column[block_pairs], row[block_pairs])
             count_ranks_by_factors(asked, items, profiles, k, out[block_pairs])
 
-        over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
+        _over_rows(len(pairs), len(columns), block)
         return out
 
     def _share_work(self, model: Any, entries: int) -> None:
@@ -325,9 +325,10 @@ def _library() -> _Library:
         ) from error
 
 
-def _cut(rows: int, columns: int) -> Codes:
-    size = rows_at_once(columns)
-    return np.append(np.arange(0, rows, size), rows).astype(np.int64)
+def _over_rows(rows: int, columns: int, work: Callable[[int, int, int], None]) -> None:
+    """Call ``work(block, lo, hi)`` for blocks of rows of so many scores."""
+    edges = np.append(np.arange(0, rows, rows_at_once(columns)), rows).astype(np.int64)
+    over_blocks(edges, rows * columns, work)
 
 
 def _to_dense(product: Any) -> npt.NDArray[np.float64]:

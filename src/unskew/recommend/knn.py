@@ -12,16 +12,18 @@ import numpy.typing as npt
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.compiling import compiled
+from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.calls import (
-    BatchWork,
     Cost,
     LogSize,
-    PairWork,
+    PairCodes,
     cut_into_blocks,
+    rank_in_blocks,
+    recommend_in_blocks,
     require_fitted,
     require_length,
     require_same_date,
@@ -53,22 +55,11 @@ class Counts(NamedTuple):
     held_by: Codes
 
 
-class RowScratch(NamedTuple):
-    """As long as there are items: how often each is held together with one item, and which are at all."""
-
-    sums: npt.NDArray[Any]
-    touched: Items
-
-    @classmethod
-    def of(cls, n_items: int, dtype: npt.DTypeLike) -> RowScratch:
-        return cls(np.zeros(n_items, dtype=dtype), np.empty(n_items, dtype=np.uint32))
-
-
 class ListScratch(NamedTuple):
     """As long as there are items: sums of rows, what the profile holds, and which sums are not 0."""
 
     totals: Floats
-    mine: Mask
+    in_profile: Mask
     touched: Items
 
     @classmethod
@@ -214,8 +205,9 @@ class ItemKNN:
         together = np.zeros(len(rows.item), dtype=np.uint32) if self.exact else None
 
         def find(block: int, lo: int, hi: int) -> None:
-            scratch = RowScratch.of(p.n_items, np.uint32 if value is None else np.float64)
-            find_neighbours(lo, hi, holders, p.rows, counts, value, scale, rows, together, scratch)
+            sums = np.zeros(p.n_items, dtype=np.uint32 if value is None else np.float64)
+            touched = np.empty(p.n_items, dtype=np.uint32)
+            find_neighbours(lo, hi, holders, p.rows, counts, value, scale, rows, together, sums, touched)
 
         edges = cut_into_blocks(holders.together + 1, p.n_items)
         over_blocks(edges, int(holders.together.sum()), find)
@@ -226,13 +218,12 @@ class ItemKNN:
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items of highest score for each profile, by the neighbours as fitted."""
         model = require_fitted(self._model, self)
-        work = BatchWork.of(profiles)
 
-        def recommend(lo: int, hi: int, out: Codes) -> None:
+        def recommend(lo: int, hi: int, rows: Rows, out: Codes) -> None:
             scratch = ListScratch.of(len(model.counts.held_by))
-            recommend_by_neighbours(lo, hi, work.rows, model.neighbours, k, scratch, out)
+            recommend_by_neighbours(lo, hi, rows, model.neighbours, k, scratch, out)
 
-        return work.recommend(recommend, k)
+        return recommend_in_blocks(profiles, k, recommend)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k.
@@ -244,30 +235,26 @@ class ItemKNN:
         require_length(k)
         if self.exact:
             require_same_date(self, m.tick, pairs.snapshot)
-        work = PairWork.of(pairs)
-        codes, profiles = work.pairs, work.profiles.rows
-        n_items = len(m.counts.held_by)
+        profiles, n_items = pairs.snapshot.profiles, len(m.counts.held_by)
         most = min(k + self.neighbours, n_items)
 
-        def rank(lo: int, hi: int, out: Codes) -> None:
-            largest = int(work.profiles.sizes_of(codes.user[lo:hi]).max()) if self.exact else 0
+        def rank(lo: int, hi: int, codes: PairCodes, out: Codes) -> None:
+            largest = int(profiles.sizes_of(codes.user[lo:hi]).max()) if self.exact else 0
             scratch = RankScratch.of(n_items, most, largest * min(self.neighbours, largest))
-            rank_by_neighbours(lo, hi, codes, profiles, m.neighbours, m.counts, m.together, k, scratch, out)
+            rank_by_neighbours(lo, hi, codes, profiles.rows, m.neighbours, m.counts, m.together, k, scratch, out)
 
-        return work.rank(rank)
+        return rank_in_blocks(pairs, rank)
 
     def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
         """Whether no item has a score: nothing is left of the profile, or what is left has no neighbours."""
         m = require_fitted(self._model, self)
-        work = PairWork.of(pairs)
+        rows = pairs.snapshot.profiles.rows
 
-        def find(lo: int, hi: int, out: Codes) -> None:
+        def find(lo: int, hi: int, codes: PairCodes, out: Codes) -> None:
             in_profile = np.zeros(len(m.counts.held_by), dtype=np.bool_)
-            find_empty_lists(
-                lo, hi, work.pairs, work.profiles.rows, m.neighbours, m.counts, m.together, in_profile, out
-            )
+            find_empty_lists(lo, hi, codes, rows, m.neighbours, m.counts, m.together, in_profile, out)
 
-        empty: Mask = work.rank(find) > 0
+        empty: Mask = rank_in_blocks(pairs, find) > 0
         return empty
 
     def estimate_cost(self, size: LogSize, /) -> Cost:
@@ -328,18 +315,17 @@ def measure_similarity(kind, together, users, other_users, unit):
 
 
 @compiled
-def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours, together, scratch):
+def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours, together, sums, touched):
     """The items most alike to each item j, best first, as many as there is room for.
 
     With `value` (of users) and `scale` (of items) the similarity is ``scale_i scale_j sum_u value_u`` over the
     users who hold both, else `measure_similarity`; the number of these users is then kept in `together`, if that
-    is not None.
+    is not None. `sums` and `touched` are scratch, as long as there are items.
     """
     start, stop, item = profiles.start, profiles.stop, profiles.item
     holder_start, holder = holders.start, holders.user
     row_start, _, row_stop, row_item, row_score = neighbours
     kind, unit, held_by = counts.kind, counts.unit, counts.held_by
-    sums, touched = scratch.sums, scratch.touched
     for j in range(lo, hi):
         n = 0
         for at in range(holder_start[j], holder_start[j + 1]):
@@ -380,7 +366,7 @@ def recommend_by_neighbours(lo, hi, profiles, neighbours, k, scratch, out):
     """The k items of highest sum of rows over the profile, without what the profile holds."""
     start, stop, item = profiles.start, profiles.stop, profiles.item
     row_start, row_cut, _, row_item, row_score = neighbours
-    totals, in_profile, touched = scratch.totals, scratch.mine, scratch.touched
+    totals, in_profile, touched = scratch.totals, scratch.in_profile, scratch.touched
     room = min(k, len(totals))
     scores = np.empty(room)
     items = np.empty(room, dtype=np.uint32)
@@ -422,7 +408,7 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
     start, stop, item = profiles.start, profiles.stop, profiles.item
     row_start, row_cut, row_stop, row_item, row_score = neighbours
     kind, unit, held_by = counts.kind, counts.unit, counts.held_by
-    totals, in_profile, touched = scratch.lists.totals, scratch.lists.mine, scratch.lists.touched
+    totals, in_profile, touched = scratch.lists.totals, scratch.lists.in_profile, scratch.lists.touched
     scores, items = scratch.best_score, scratch.best_item
     raised, moved, head, step = scratch.raised, scratch.moved, scratch.head, scratch.step
     p = lo

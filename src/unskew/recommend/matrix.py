@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -292,15 +293,12 @@ class MatrixModel:
         """The scores of one block of rows, with -inf for what they hold unless that is to be seen too."""
         n = rows.shape[0]
         filled = rows[np.resize(np.arange(n), self._block_size())]
-        block = self._read(self._ask(filled), filled.shape)[:n]
+        scores = self.scores
+        ask = getattr(self.fitted, scores) if isinstance(scores, str) else partial(scores, self.fitted)
+        block = self._read(ask(filled), filled.shape)[:n]
         if hide:
             hide_profiles(block, rows)
         return block
-
-    def _ask(self, rows: sparse.csr_matrix) -> Any:
-        if isinstance(self.scores, str):
-            return getattr(self.fitted, self.scores)(rows)
-        return self.scores(self.fitted, rows)
 
     def _read(self, answer: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
         """Scores as an array of our own; an array is copied, since the model may keep it."""

@@ -165,23 +165,23 @@ def _format(value: Any) -> str:
 
 
 def convert_parameters(
-    target: Callable[..., Any], given: Mapping[str, str], name: str, *, skip: int = 0
+    target: Callable[..., Any], texts: Mapping[str, str], name: str, *, skip: int = 0
 ) -> dict[str, Any]:
     """The parameters in the types that the signature of `target` asks for; its first `skip` cannot be given."""
     signature = _signature(target)
     if signature is None:
-        return {key: _guess(text) for key, text in given.items()}
+        return {key: _guess(text) for key, text in texts.items()}
     parameters = list(signature.parameters.values())[skip:]
     valid = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     takes_more = any(p.kind is p.VAR_KEYWORD for p in parameters)
     hints = _hints(target)
     values = {}
-    for key, text in given.items():
+    for key, text in texts.items():
         if key not in valid and not takes_more:
             raise unknown_parameter(key, list(valid), name)
         parameter = valid.get(key)
         values[key] = _convert(text, _type_of(parameter, hints), f"{name}: {key}={text}")
-    needed = [p.name for p in valid.values() if p.default is p.empty and p.name not in given]
+    needed = [p.name for p in valid.values() if p.default is p.empty and p.name not in texts]
     if needed:
         raise InputError(f"{name} needs the parameter {needed[0]!r}, as in {name}?{needed[0]}=...")
     return values

@@ -9,14 +9,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from unskew.arrays.compiling import compiled
+from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_bool
 from unskew.data.slice import Snapshot
 from unskew.recommend.calls import (
-    BatchWork,
     Cost,
     LogSize,
-    PairWork,
+    PairCodes,
+    rank_in_blocks,
+    recommend_in_blocks,
     require_fitted,
     require_length,
     require_same_date,
@@ -85,13 +87,12 @@ class Popular:
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items that most users hold and the profile does not, by the counts as fitted."""
         model = require_fitted(self._model, self)
-        work = BatchWork.of(profiles)
 
-        def recommend(lo: int, hi: int, out: Codes) -> None:
+        def recommend(lo: int, hi: int, rows: Rows, out: Codes) -> None:
             seen = np.zeros(len(model.popularity.key), dtype=np.int64)
-            recommend_most_popular(lo, hi, work.rows, model.best, k, seen, out)
+            recommend_most_popular(lo, hi, rows, model.best, k, seen, out)
 
-        return work.recommend(recommend, k)
+        return recommend_in_blocks(profiles, k, recommend)
 
     def estimate_cost(self, size: LogSize, /) -> Cost:
         """Items are counted, and a pair takes hardly any time."""
@@ -106,13 +107,12 @@ class Popular:
         require_length(k)
         if self.exact:
             require_same_date(self, model.tick, pairs.snapshot)
-        work = PairWork.of(pairs)
-        profiles = work.profiles.rows
+        profiles = pairs.snapshot.profiles.rows
 
-        def rank(lo: int, hi: int, out: Codes) -> None:
-            rank_by_popularity(lo, hi, work.pairs, profiles, model.popularity, k, out)
+        def rank(lo: int, hi: int, codes: PairCodes, out: Codes) -> None:
+            rank_by_popularity(lo, hi, codes, profiles, model.popularity, k, out)
 
-        return work.rank(rank)
+        return rank_in_blocks(pairs, rank)
 
     def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
         """Whether nothing is left to recommend: the profile has every item, and nobody else the held-out one."""
@@ -149,10 +149,10 @@ def rank_by_popularity(lo, hi, pairs, profiles, popularity, k, out):
         if rank <= 0:
             continue
         u = user[p]
-        own_key = held_key[h]
+        key_without = held_key[h]
         for e in range(start[u], stop[u]):
             j = item[e]
-            if j != h and key[j] < own_key:
+            if j != h and key[j] < key_without:
                 rank -= 1
         if rank <= k:
             out[p] = rank

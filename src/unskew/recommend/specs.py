@@ -137,21 +137,21 @@ def is_shipped(spec: str) -> bool:
     return kind.startswith("constant:") or (kind in SHIPPED and kind != "constant")
 
 
-def is_one_recommender(given: Any) -> bool:
+def is_one_recommender(spec: Any) -> bool:
     """Whether this is a recommender or a spec, or wants to be one, and not several in a list or mapping."""
-    return isinstance(given, str | Recommender) or callable(given) or not isinstance(given, Iterable)
+    return isinstance(spec, str | Recommender) or callable(spec) or not isinstance(spec, Iterable)
 
 
-def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
+def name_recommenders(recommenders: AnyRecommenders) -> dict[str, Recommender]:
     """One or several recommenders by the names that they have in results, each of which must come once."""
     specs: list[Any] = []
-    if isinstance(given, Mapping):
-        wrong = [name for name in given if not isinstance(name, str)]
+    if isinstance(recommenders, Mapping):
+        wrong = [name for name in recommenders if not isinstance(name, str)]
         if wrong:
             raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
-        named = [(name, recommender(spec)) for name, spec in given.items()]
+        named = [(name, recommender(spec)) for name, spec in recommenders.items()]
     else:
-        specs = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
+        specs = [recommenders] if is_one_recommender(recommenders) else list(cast(Iterable[Any], recommenders))
         named = [_name_recommender(spec) for spec in specs]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
@@ -239,13 +239,13 @@ def _read_items(text: str, spec: str) -> list[str]:
     return items
 
 
-def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommender:
+def _make_recommender(target: Any, name: str, parameters: dict[str, str]) -> Recommender:
     """Make a recommender from a class, an object or a function."""
     if isinstance(target, type):
         _require_methods(target, f"{name} is a class that")
-        values = convert_parameters(target, given, name)
+        values = convert_parameters(target, parameters, name)
         try:
-            target, given = target(**values), {}
+            target, parameters = target(**values), {}
         except UnskewError:
             raise
         except Exception as error:
@@ -255,7 +255,7 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
 
         target = ImplicitModel(target)
     if isinstance(target, Recommender):
-        if given:
+        if parameters:
             raise InputError(f"{name} is an object already: it takes no parameters")
         return target
     if hasattr(target, "fit"):
@@ -263,7 +263,7 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
     if callable(target):
         from unskew.recommend.function import FunctionRecommender
 
-        more = convert_parameters(target, given, name, skip=2)
+        more = convert_parameters(target, parameters, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     if isinstance(target, list | tuple | Mapping):
         shown = one_line(target)
@@ -277,16 +277,16 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
     )
 
 
-def _require_methods(target: Any, what: str) -> None:
+def _require_methods(target: Any, subject: str) -> None:
     """Refuse what lacks a method of recommenders; a class before it is called, which may do anything."""
     missing = [method for method in ("fit", "recommend") if not callable(getattr(target, method, None))]
     if missing == ["recommend"]:
         raise InputError(
-            f"{what} has fit but not recommend",
+            f"{subject} has fit but not recommend",
             remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
         )
     if missing:
         raise InputError(
-            f"{what} has no {' and no '.join(missing)}",
+            f"{subject} has no {' and no '.join(missing)}",
             remedy="give a class with fit and recommend, an object, or a function f(profile, k)",
         )

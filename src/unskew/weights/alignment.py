@@ -23,7 +23,7 @@ from unskew.data.marginal import Marginal
 from unskew.data.policy import ItemPrior, Share, UserPrior
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
-from unskew.engines.population import Population, SnapshotThere, is_at_spark, open_population
+from unskew.engines.population import Population, SnapshotOnSpark, is_at_spark, open_population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
@@ -31,7 +31,7 @@ from unskew.weights.fit_options import FitOptions
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkLog, SparkSnapshot
 
-Reference = Slice | SnapshotThere | Marginal | Mapping[Any, float] | Any
+Reference = Slice | SnapshotOnSpark | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 
@@ -41,16 +41,16 @@ def is_date(reference: Any) -> bool:
 
 
 def resolve_reference(
-    log: Log | SparkLog, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None
+    log: Log | SparkLog, reference: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None
 ) -> Reference:
-    """What is compared with: the snapshot at a date, or what was given if that is no date."""
-    if is_date(given):
-        return log.at(given, p_user=p_user, p_item=p_item)
-    if isinstance(given, DatedLog):
+    """What is compared with: the snapshot at a date, or the reference itself if that is no date."""
+    if is_date(reference):
+        return log.at(reference, p_user=p_user, p_item=p_item)
+    if isinstance(reference, DatedLog):
         raise InputError(
             "the reference is a whole log", remedy="give a date, or the profiles at one: log.at(date)"
         )
-    return given
+    return reference
 
 
 @dataclass(frozen=True)
@@ -108,37 +108,30 @@ class Alignment:
         """Apply the policy at both dates."""
         if not is_at_spark(snapshot):
             require_instance(Slice, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
+        everyone, everyone_then, then = open_population(snapshot), None, None
+        source: Population | Marginal
         if isinstance(reference, Slice) or is_at_spark(reference):
-            return cls.of_populations(open_population(snapshot), open_population(reference), options)
-        if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
+            source = everyone_then = open_population(reference)
+            raw, mix, now, excluded, then = _align_population(everyone, everyone_then, options)
+        elif isinstance(reference, Marginal | Mapping) or is_frame(reference):
+            source = marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
+            raw = mix = ReferenceMix.of_marginal(marginal, everyone.items)
+            now, excluded = _align_marginal(everyone, marginal, mix, options), Share()
+        else:
             raise InputError(
                 f"{option('reference')} is a {type(reference).__name__}",
                 remedy="give a snapshot such as log.at(date), a Marginal, a mapping or a dataframe",
             )
-        marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
-        return cls.of_populations(open_population(snapshot), marginal, options)
-
-    @classmethod
-    def of_populations(
-        cls, everyone: Population, reference: Population | Marginal, options: FitOptions
-    ) -> Alignment:
-        """Apply the policy at both dates, wherever the profiles are."""
-        if isinstance(reference, Marginal):
-            raw, mix, now, excluded = _align_marginal(everyone, reference, options)
-            everyone_then = then = None
-        else:
-            raw, mix, now, excluded, then = _align_population(everyone, reference, options)
-            everyone_then = reference
         held = everyone.marginal() > 0
         if not ((mix.known > 0) & held).any():
-            raise _nothing_shared(everyone, reference)
+            raise _nothing_shared(everyone, source)
         if now.is_empty():
             raise _nobody(options, str(everyone.at))
         p_before = _with_min_items(everyone, options.min_items).marginal()
         return cls(
             everyone=everyone,
             now=now,
-            at=reference.at,
+            at=source.at,
             raw=raw,
             reference=mix,
             p_before=p_before,
@@ -203,14 +196,13 @@ class Alignment:
         return distances.total_variation(self.p_reference, q) + 0.5 * float(self.reference.outside.sum())
 
 
-_Aligned = tuple[ReferenceMix, ReferenceMix, Population, Share]
-"""The mix of everybody at t0 and of those evaluated, those evaluated at t1, and who is left out at t0."""
-
-
 def _align_population(
     everyone: Population, reference: Population, options: FitOptions
 ) -> tuple[ReferenceMix, ReferenceMix, Population, Share, Population]:
-    """Leave out users at both dates until nothing changes any more. Last of all, those evaluated at t0.
+    """Leave out users at both dates until nothing changes any more.
+
+    Gives the mix of everybody at t0 and of those evaluated, those evaluated at t1, who is excluded at t0, and
+    those evaluated there.
 
     With ``users="both"`` leaving out a user at one date leaves it out at the other, which can take the
     last holder of an item away, and with it a user who now has too few. In a log without removals
@@ -238,7 +230,10 @@ def _align_population(
         cohort = now
 
 
-def _align_marginal(everyone: Population, marginal: Marginal, options: FitOptions) -> _Aligned:
+def _align_marginal(
+    everyone: Population, marginal: Marginal, mix: ReferenceMix, options: FitOptions
+) -> Population:
+    """Those evaluated at t1; refuses a marginal of another policy."""
     if options.users == "both":
         raise PolicyError(
             f"{option('users', 'both')} needs to know who had a profile at the reference date, which a marginal "
@@ -248,9 +243,7 @@ def _align_marginal(everyone: Population, marginal: Marginal, options: FitOption
     if marginal.policy is not None:
         policy = replace(everyone.policy, min_items=options.min_items, users=options.users)
         policy.require_same(marginal.policy, "the reference marginal")
-    mix = ReferenceMix.of_marginal(marginal, everyone.items)
-    keep = (mix.known > 0) | (not options.drops_new)
-    return mix, mix, everyone.eligible(keep, options.min_items), Share()
+    return everyone.eligible((mix.known > 0) | (not options.drops_new), options.min_items)
 
 
 def _with_min_items(everyone: Population, min_items: int) -> Population:
@@ -273,7 +266,7 @@ def _nothing_shared(everyone: Population, reference: Population | Marginal) -> I
         reference_items = Ids.of(reference.items)
     reference_kind, log_kind = kind_of(reference_items.values.type), kind_of(log_items.values.type)
     hint = (
-        f"the ids there are {reference_kind} and here {log_kind}; make them the same type"
+        f"ids of the reference are {reference_kind}, those of the log {log_kind}; make them the same type"
         if reference_kind != log_kind
         else "are they ids of the same catalogue?"
     )

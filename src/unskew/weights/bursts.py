@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from unskew.arrays.types import Codes, Floats, Items, Mask
+from unskew.arrays.types import Codes, Floats
 from unskew.checks import public, require_instance
 from unskew.data.columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.times import Label, TimeAxis, TimeWindow
-from unskew.engines.population import require_log_here
+from unskew.engines.population import require_local_log
 from unskew.errors import EmptyError, function
 from unskew.frames import show_as_table, to_native
 
@@ -48,7 +48,10 @@ class BurstCells:
         knows = first < begin[cell]
         half = np.random.default_rng(0).integers(0, 2, len(log.users))[entry_users] == 0
         shape = (len(edges) - 1, len(log.items))
-        counts = tuple(_count(cell, log.item, shape, knows & part) for part in (half, ~half))
+        counts = []
+        for part in (knows & half, knows & ~half):
+            places = (cell[part], log.item[part])
+            counts.append(sparse.csr_matrix((np.ones(len(places[0])), places), shape=shape))
         joined = np.sort(log.time[log.start[:-1][np.diff(log.start.astype(np.int64)) > 0]])
         return cls(edges, (counts[0], counts[1]), np.searchsorted(joined, begin[:-1], side="left"))
 
@@ -63,11 +66,6 @@ class BurstCells:
         """How often each item was taken in some cells together, by each half."""
         first, second = (np.asarray(half[cells].sum(axis=0)).ravel() for half in self.counts)
         return first, second
-
-
-def _count(cell: Codes, item: Items, shape: tuple[int, int], counted: Mask) -> sparse.csr_matrix:
-    ones = np.ones(int(counted.sum()))
-    return sparse.csr_matrix((ones, (cell[counted], item[counted])), shape=shape)
 
 
 def _cut_time(log: Log, takes: int) -> list[int | float]:
@@ -211,7 +209,7 @@ def find_bursts(log: Log) -> Bursts:
     >>> len(us.views.outside(log, found.windows)) < len(log)
     True
     """
-    require_log_here(log, function("find_bursts"))
+    require_local_log(log, function("find_bursts"))
     require_instance(Log, log, "a log", "read one with read_log")
     cells = BurstCells.of(log)
     scan = _Scan(cells)

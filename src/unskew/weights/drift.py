@@ -51,7 +51,7 @@ class Chance:
     users_alone: float
 
 
-def measure_chance(now: Slice, reference: Slice, *, seed: int = 0) -> Chance:
+def measure_chance(now: Slice, reference: Slice) -> Chance:
     """The distance from the mix of `now` that random samples of it have which are as large as `reference`.
 
     A sample has ``min(n_t0, n_t1)`` users, drawn without replacement. Each has as many of its items of today,
@@ -70,7 +70,7 @@ def measure_chance(now: Slice, reference: Slice, *, seed: int = 0) -> Chance:
     pool = np.flatnonzero(now.shares() > 0)
     stayed = pool[earlier[pool] > 0]
     parts = np.minimum(earlier[stayed] / sizes[stayed], 1.0) if len(stayed) else np.ones(1)
-    rng = np.random.default_rng([seed, _STREAM])
+    rng = np.random.default_rng([0, _STREAM])
     thinned, whole = [], []
     for _ in range(_DRAWS):
         users = rng.permutation(pool)[: reference.n_users]

@@ -76,10 +76,10 @@ class FitOptions:
 
     Examples
     --------
-    >>> import unskew as us
-    >>> us.FitOptions(top=20, method="descent").is_subset
+    >>> from unskew.weights import FitOptions
+    >>> FitOptions(top=20, method="descent").is_subset
     True
-    >>> us.FitOptions(top=20)
+    >>> FitOptions(top=20)
     Traceback (most recent call last):
     ...
     unskew.errors.PolicyError: scaling fits all items at once; ... use method='descent' or method='lbfgs', ...
@@ -101,7 +101,7 @@ class FitOptions:
             raise PolicyError(f"give {option('top')} or {option('items')}, not both")
         check_options(self, "top")
         if self.items is not None:
-            self._set("items", _list_items(self.items))
+            object.__setattr__(self, "items", _list_items(self.items))
         if self.method == "scaling" and self.is_subset:
             raise PolicyError(
                 "scaling fits all items at once; on a subset it would not minimise D",
@@ -112,7 +112,7 @@ class FitOptions:
         if self.margins != ():
             from unskew.weights.margins import read_margins  # which most fits do not need
 
-            self._set("margins", read_margins(self.margins))
+            object.__setattr__(self, "margins", read_margins(self.margins))
         if self.margins and self.method != "scaling":
             raise PolicyError(
                 f"what {option('margins')} names is fitted together with the weights of all items",
@@ -169,9 +169,6 @@ class FitOptions:
         mappings = [*groups, *[None] * (len(margins) - len(groups))]
         loaded = tuple(load_margin(margin, mapping) for margin, mapping in zip(margins, mappings, strict=True))
         return cls(**{**values, "margins": loaded})
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
 
 def _list_items(items: Any) -> tuple[Any, ...]:

@@ -231,12 +231,63 @@ class ItemWeights:
 
     def save(self, path: str | Path) -> None:
         """Write the weights as Parquet, all the rest in the metadata; the table alone to a ``.csv`` file."""
-        write_weights(self, Path(path))
+        about = {
+            "reference": self.reference,
+            "at": self.at,
+            "after": self.after,
+            "reference_after": self.reference_after,
+            "report": self.report.to_dict(),
+            "options": self.options.to_dict() | {"items": None},
+            "policy": self.policy.to_dict(),
+            "view_details": self.view_details,
+            "margins": [margin.to_dict() for margin in self.margins],
+        }
+        arrays = {name: pa.array(getattr(self, name), type=kind) for name, kind in _ARRAYS.items()}
+        if self.options.items is not None:
+            arrays[_CHOSEN] = as_array(list(self.options.items))
+        for k, margin in enumerate(self.options.margins):
+            mapping = getattr(margin, "mapping", None)  # of `ItemGroups` alone
+            if mapping is not None:
+                arrays[_GROUPED.format(k)] = as_array(list(mapping))
+                arrays[_GROUPS.format(k)] = as_array([str(group) for group in mapping.values()])
+        write_table(Path(path), self.to_arrow(), _KIND, about, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> ItemWeights:
         """Read what `save` wrote."""
-        return cls(**read_weights(Path(path)))
+        path = Path(path)
+        table, about = read_parquet(path)
+        remedy = f"make one with {function('fit_weights')}"
+        require_kind(path, about, _KIND, remedy)
+        require_format(path, about, remedy)
+        arrays = read_arrays(table.schema)
+        require_entries(path, about | arrays, (*_ABOUT, *_ARRAYS), remedy)
+
+        def column(name: str) -> Floats:
+            if table.column(name).type != pa.float64():
+                raise ValueError(f"{name} holds {table.column(name).type}")
+            return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+        with report_damage(path, remedy):
+            fields = {
+                "items": table.column("item").combine_chunks(),
+                "log_weights": column("log_weight"),
+                "p_reference": column("p_reference"),
+                "p_before": column("p_before"),
+                "p_after": column("p_after"),
+                **{name: arrays[name].to_numpy(zero_copy_only=False) for name in _ARRAYS},
+                **{name: require_label(name, about.get(name)) for name in _TIMES},
+                "report": FitReport.from_dict(about["report"]),
+                "options": FitOptions.from_dict(
+                    about["options"] | {"items": arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None},
+                    [_read_groups(arrays, k) for k in range(len(about["options"].get("margins", ())))],
+                ),
+                "policy": Policy.from_dict(about["policy"]),
+                "view_details": str(about.get("view_details", "")),
+                "margins": _read_margins(about),
+            }
+            _check(fields, column("weight"))
+            return cls(**fields)
 
     @overload
     def apply(self, part: Slice, reference: Slice | None = None) -> Weighting: ...
@@ -353,66 +404,6 @@ def to_weights(log_weights: Floats) -> Floats:
     with np.errstate(over="ignore", under="ignore"):
         weights = np.clip(np.exp(log_weights), sys.float_info.min, sys.float_info.max)
     return np.where(log_weights > -np.inf, weights, 0.0)
-
-
-def write_weights(weights: ItemWeights, path: Path) -> None:
-    """Write the weights as Parquet; the table alone as CSV to a ``.csv`` file."""
-    about = {
-        "reference": weights.reference,
-        "at": weights.at,
-        "after": weights.after,
-        "reference_after": weights.reference_after,
-        "report": weights.report.to_dict(),
-        "options": weights.options.to_dict() | {"items": None},
-        "policy": weights.policy.to_dict(),
-        "view_details": weights.view_details,
-        "margins": [margin.to_dict() for margin in weights.margins],
-    }
-    arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
-    if weights.options.items is not None:
-        arrays[_CHOSEN] = as_array(list(weights.options.items))
-    for k, margin in enumerate(weights.options.margins):
-        mapping = getattr(margin, "mapping", None)  # of `ItemGroups` alone
-        if mapping is not None:
-            arrays[_GROUPED.format(k)] = as_array(list(mapping))
-            arrays[_GROUPS.format(k)] = as_array([str(group) for group in mapping.values()])
-    write_table(path, weights.to_arrow(), _KIND, about, arrays)
-
-
-def read_weights(path: Path) -> dict[str, Any]:
-    """The fields of what `write_weights` wrote."""
-    table, about = read_parquet(path)
-    remedy = f"make one with {function('fit_weights')}"
-    require_kind(path, about, _KIND, remedy)
-    require_format(path, about, remedy)
-    arrays = read_arrays(table.schema)
-    require_entries(path, about | arrays, (*_ABOUT, *_ARRAYS), remedy)
-
-    def column(name: str) -> Floats:
-        if table.column(name).type != pa.float64():
-            raise ValueError(f"{name} holds {table.column(name).type}")
-        return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
-
-    with report_damage(path, remedy):
-        fields = {
-            "items": table.column("item").combine_chunks(),
-            "log_weights": column("log_weight"),
-            "p_reference": column("p_reference"),
-            "p_before": column("p_before"),
-            "p_after": column("p_after"),
-            **{name: arrays[name].to_numpy(zero_copy_only=False) for name in _ARRAYS},
-            **{name: require_label(name, about.get(name)) for name in _TIMES},
-            "report": FitReport.from_dict(about["report"]),
-            "options": FitOptions.from_dict(
-                about["options"] | {"items": arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None},
-                [_read_groups(arrays, k) for k in range(len(about["options"].get("margins", ())))],
-            ),
-            "policy": Policy.from_dict(about["policy"]),
-            "view_details": str(about.get("view_details", "")),
-            "margins": _read_margins(about),
-        }
-        _check(fields, column("weight"))
-        return fields
 
 
 def _check(fields: dict[str, Any], weights: Floats) -> None:

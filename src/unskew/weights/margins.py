@@ -343,29 +343,31 @@ def _cut(sizes: Codes) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def read_margins(given: Any) -> tuple[Margin, ...]:
+def read_margins(margins: Any) -> tuple[Margin, ...]:
     """Margins from a list of column names, mappings {item: group} and margins."""
-    several = [given] if isinstance(given, str | Mapping | Margin) else given
+    several = [margins] if isinstance(margins, str | Mapping | Margin) else margins
     if not isinstance(several, Iterable):
-        raise PolicyError(f"{option('margins')} is {one_line(given)}", remedy="give a list, such as ['category']")
-    margins: list[Margin] = []
+        raise PolicyError(
+            f"{option('margins')} is {one_line(margins)}", remedy="give a list, such as ['category']"
+        )
+    checked: list[Margin] = []
     for entry in several:
-        margin = _read_margin(entry, sum(isinstance(other, ItemGroups) for other in margins))
-        if any(other.name == margin.name for other in margins):
+        margin = _read_margin(entry, sum(isinstance(other, ItemGroups) for other in checked))
+        if any(other.name == margin.name for other in checked):
             raise PolicyError(f"the margin {margin.name!r} is given twice", remedy="give each once")
-        margins.append(margin)
-    return tuple(margins)
+        checked.append(margin)
+    return tuple(checked)
 
 
-def _read_margin(given: Any, mappings: int) -> Margin:
-    if isinstance(given, str) and given:
-        return ColumnMargin(given)
-    if isinstance(given, Mapping):
-        return ItemGroups(given, "groups" if mappings == 0 else f"groups {mappings + 1}")
-    if isinstance(given, Margin) and not isinstance(given, type):
-        return given
+def _read_margin(source: Any, mappings: int) -> Margin:
+    if isinstance(source, str) and source:
+        return ColumnMargin(source)
+    if isinstance(source, Mapping):
+        return ItemGroups(source, "groups" if mappings == 0 else f"groups {mappings + 1}")
+    if isinstance(source, Margin) and not isinstance(source, type):
+        return source
     raise PolicyError(
-        f"{option('margins')} has {one_line(given)}",
+        f"{option('margins')} has {one_line(source)}",
         remedy="give the name of a column of labels, a mapping {item: group}, or Agreement(...)",
     )
 

@@ -7,6 +7,7 @@ items, so that tastes shape single profiles but not the item mix as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -73,11 +74,16 @@ class Items:
     phase: Floats  # where each topic is in its season on day 0, between 0 and 1
     peaking: Mask  # the topics whose demand has a peak
 
+    @cached_property
+    def by_topic(self) -> tuple[Codes, Floats, Floats]:
+        """The items in the order of their topics, their weights summed up, and the sums at which topics begin."""
+        order = np.argsort(self.topic, kind="stable")
+        inside = np.concatenate([[0.0], np.cumsum(self.weight[order])])
+        return order, inside, inside[np.searchsorted(self.topic[order], np.arange(len(self.slope) + 1))]
+
     def draw_related(self, rng: np.random.Generator, item: Codes) -> Codes:
         """An item of the same topic for each of these, by popularity."""
-        by_topic = np.argsort(self.topic, kind="stable")
-        inside = np.concatenate([[0.0], np.cumsum(self.weight[by_topic])])
-        edge = inside[np.searchsorted(self.topic[by_topic], np.arange(len(self.slope) + 1))]
+        by_topic, inside, edge = self.by_topic
         low, high = edge[self.topic[item]], edge[self.topic[item] + 1]
         place = np.searchsorted(inside, low + rng.random(len(item)) * (high - low), side="right") - 1
         related: Codes = by_topic[np.minimum(place, len(by_topic) - 1)]
@@ -284,9 +290,7 @@ def _draw_events(
     user, time, weight = people.user, people.time, items.weight
     varies = recipe.novelty > 0 or recipe.season > 0 or recipe.peak > 0
     demand = np.random.default_rng([seed, DEMAND])
-    by_topic = np.argsort(items.topic, kind="stable")
-    inside = np.concatenate([[0.0], np.cumsum(weight[by_topic])])
-    edge = inside[np.searchsorted(items.topic[by_topic], np.arange(recipe.topics + 1))]
+    by_topic, inside, edge = items.by_topic
     item = np.full(len(user), -1, dtype=np.int64)
     have = np.empty(0, dtype=np.int64)
     waiting = np.arange(len(user))

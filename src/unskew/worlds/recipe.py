@@ -118,16 +118,16 @@ class Campaign:
         return is_world_model(self.recommender) or self.spill_over > 0 or self.joiners > 0
 
 
-def _check_day(given: Any) -> Any:
+def _check_day(day: Any) -> Any:
     """A number as Python has it; a date as it is."""
-    is_number = isinstance(given, Real)
-    if given is None or isinstance(given, bool) or (is_number and not math.isfinite(given)):
+    is_number = isinstance(day, Real)
+    if day is None or isinstance(day, bool) or (is_number and not math.isfinite(day)):
         raise InputError(
-            f"day is {one_line(given, 200)}", remedy="give a day such as 330, or a time of the base log"
+            f"day is {one_line(day, 200)}", remedy="give a day such as 330, or a time of the base log"
         )
     if is_number:
-        return int(given) if isinstance(given, Integral) else float(given)
-    return given
+        return int(day) if isinstance(day, Integral) else float(day)
+    return day
 
 
 CHOSEN_BY = ("raw", "weighted", "organic")
@@ -338,14 +338,19 @@ class Recipe:
         fields = read_fields(cls, values, "a world")
         if from_file:
             check_recommenders(values)
-        campaigns = as_tuple("campaigns", values.get("campaigns", ()), Mapping)
-        fields["campaigns"] = tuple(Campaign(**read_fields(Campaign, c, "a campaign")) for c in campaigns)
+        fields["campaigns"] = read_campaigns(values.get("campaigns", ()))
         if values.get("loop") is not None:
             loop = read_fields(Loop, values["loop"], "a closed loop")
             if "campaign" in loop:
-                loop["campaign"] = Campaign(**read_fields(Campaign, loop["campaign"], "a campaign"))
+                [loop["campaign"]] = read_campaigns([loop["campaign"]], None)
             fields["loop"] = Loop(**loop)
         return cls(**fields)
+
+
+def read_campaigns(values: Any, kind: type[Any] | None = Mapping) -> tuple[Campaign, ...]:
+    """Campaigns from their parameters."""
+    campaigns = as_tuple("campaigns", values, kind)
+    return tuple(Campaign(**read_fields(Campaign, campaign, "a campaign")) for campaign in campaigns)
 
 
 def check_recommenders(values: Any) -> None:
@@ -379,29 +384,29 @@ def resize(recipe: Recipe, users: int | None = None, items: int | None = None) -
     return replace(recipe, topics=max(1, min(recipe.topics, recipe.items // 12)))
 
 
-def read_fields(kind: type[Any], values: Any, what: str) -> dict[str, Any]:
+def read_fields(kind: type[Any], values: Any, noun: str) -> dict[str, Any]:
     """Values for the fields of a class; an error if it has no such field, or needs one that is missing."""
     if not isinstance(values, Mapping):
-        raise InputError(f"{what} is described by {one_line(values, 200)}", remedy="give its parameters by name")
+        raise InputError(f"{noun} is described by {one_line(values, 200)}", remedy="give its parameters by name")
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in values:
         if name not in known:
-            raise InputError(f"{what} has no parameter {name!r}", remedy="use the version of unskew that wrote it")
+            raise InputError(f"{noun} has no parameter {name!r}", remedy="use the version of unskew that wrote it")
     for name, needed in known.items():
         if needed and name not in values:
-            raise InputError(f"{what} has no {name!r}, which it needs", remedy="add it")
+            raise InputError(f"{noun} has no {name!r}, which it needs", remedy="add it")
     return dict(values)
 
 
-def as_tuple(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
+def as_tuple(name: str, values: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
     """Several values, all of one kind."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InputError(f"{name} is {one_line(given, 200)}", remedy="give a list")
-    values = tuple(given)
-    for value in values:
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise InputError(f"{name} is {one_line(values, 200)}", remedy="give a list")
+    several = tuple(values)
+    for value in several:
         if kind is not None and not isinstance(value, kind):
             raise InputError(f"{name} has {one_line(value, 200)}, but each must be a {kind.__name__}")
-    return values
+    return several
 
 
 def to_json_types(values: dict[str, Any]) -> dict[str, Any]:

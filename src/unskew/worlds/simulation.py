@@ -88,7 +88,11 @@ def simulate(
     >>> len(us.views.organic(world.log)), len(world.truth)
     (2019, 2035)
     """
-    name, recipe = _find_recipe(world)
+    name = "own"
+    if not isinstance(world, Recipe):
+        require_one_of(option("world"), world, WORLDS)
+        name, world = world, WORLDS[world]
+    recipe = world
     seed = require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
     if campaigns is not None:
         recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
@@ -114,15 +118,8 @@ def simulate(
                 "a closed loop cannot be injected into a log",
                 remedy=f"give {option('campaigns')}, or another {option('world')}",
             )
-        return inject(base, name, recipe, seed, given=campaigns is not None)
+        return inject(base, name, recipe, seed, has_times=campaigns is not None)
     return _simulate(name, resize(recipe, users, items), seed)
-
-
-def _find_recipe(world: str | Recipe) -> tuple[str, Recipe]:
-    if isinstance(world, Recipe):
-        return "own", world
-    require_one_of(option("world"), world, WORLDS)
-    return world, WORLDS[world]
 
 
 def _simulate(name: str, recipe: Recipe, seed: int) -> World:
@@ -270,8 +267,8 @@ def _make_spec(name: str, reference: Snapshot, loop: Loop) -> str:
 _ADDED = ("exposed", "campaign", "position")  # columns of the result
 
 
-def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> World:
-    """Send the campaigns of a recipe to the users of a log."""
+def inject(base: Any, name: str, recipe: Recipe, seed: int, *, has_times: bool) -> World:
+    """Send the campaigns of a recipe to the users of a log, at times of the log or on days of a named world."""
     log = base if isinstance(base, Log) else read_log(base)
     _check_log(log)
     _check_campaigns(recipe)
@@ -282,9 +279,8 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
     if span <= 0:
         raise InputError(f"everything in {log.source} happened at {log.first}: there is no time to recommend in")
     day = log.axis.duration(1) if log.axis.is_calendar else span / (recipe.days - 1)
-    campaigns = [
-        (_find_tick(log, campaign, None if given else recipe.days - 1), campaign) for campaign in recipe.campaigns
-    ]
+    days = None if has_times else recipe.days - 1
+    campaigns = [(_find_tick(log, campaign, days), campaign) for campaign in recipe.campaigns]
     campaigns.sort(key=lambda pair: pair[0])
     progress().stage("learning the tastes of the log's users")
     tastes = LearnedTastes.from_events(events, len(log.users), len(log.items))

@@ -23,7 +23,7 @@ from unskew.storage.files import damage_error, read_json, report_damage
 from unskew.storage.folders import check_folder_writable, replace_folder
 from unskew.storage.tables import read_metadata, read_parquet, sum_table, write_parquet
 from unskew.text import one_line
-from unskew.worlds.recipe import Campaign, Recipe, as_tuple, check_recommenders, read_fields, to_json_types
+from unskew.worlds.recipe import Recipe, check_recommenders, read_campaigns, to_json_types
 from unskew.worlds.world_models import ContentModel, make_content_model
 
 
@@ -248,8 +248,7 @@ def _check_about(about: Mapping[str, Any]) -> dict[str, Any]:
     check_time_unit(about.get("time_unit"))
     if "base" not in about:
         return Recipe.from_dict(about["parameters"]).to_dict()
-    entries = as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping)
-    campaigns = [asdict(Campaign(**read_fields(Campaign, campaign, "a campaign"))) for campaign in entries]
+    campaigns = [asdict(campaign) for campaign in read_campaigns(about["parameters"].get("campaigns"))]
     return to_json_types({**about["parameters"], "campaigns": campaigns})
 
 

@@ -20,6 +20,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +73,9 @@ class BlockTable:
         from pyspark import StorageLevel
 
         release_unused()
-        kept = map_in_arrow(rows, _Once(function, uuid.uuid4().hex), _SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
+        kept = map_in_arrow(rows, partial(_call_once, function, uuid.uuid4().hex), _SCHEMA).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
         table = cls(kept, blocks)
         weakref.finalize(table, _unused.append, kept)
         return table
@@ -80,15 +84,15 @@ class BlockTable:
     def session(self) -> SparkSession:
         return self.frame.sparkSession
 
-    def map(self, work: Work, what: str) -> list[Any]:
-        """What the work returns for each block, in the order of the blocks; `what` says what it is for."""
+    def map(self, work: Work, purpose: str) -> list[Any]:
+        """What the work returns for each block, in the order of the blocks; `purpose` says what it is for."""
         from pyspark import cloudpickle
 
         release_unused()
         shared: Broadcast[bytes] = self.session.sparkContext.broadcast(cloudpickle.dumps(work))  # type: ignore[no-untyped-call]
         try:
-            rows = map_in_arrow(self.frame, _Run(shared), _RESULT)
-            table = run_job(self.session, what, rows.toArrow)
+            rows = map_in_arrow(self.frame, partial(_run, shared), _RESULT)
+            table = run_job(self.session, purpose, rows.toArrow)
         finally:
             release(shared)
         results: dict[int, Any] = {}
@@ -101,7 +105,7 @@ class BlockTable:
 
     def convert(self, work: Callable[[Record], Record]) -> BlockTable:
         """A table of the records that the work makes of these; nothing is computed yet."""
-        return BlockTable.make(self.frame, _Convert(work), self.blocks)
+        return BlockTable.make(self.frame, partial(_convert, work), self.blocks)
 
 
 _unused: deque[DataFrame] = deque()
@@ -121,48 +125,30 @@ def release(kept: DataFrame | Broadcast[Any]) -> None:
         kept.unpersist()
 
 
-@dataclass(frozen=True)
-class _Once:
-    """A function that is like no other, so that what it makes is nobody else's.
+def _call_once(function: _OnBatches, name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Call a function under a name that no other call has, so that what it makes is nobody else's.
 
     Spark takes tables that are made in the same way for one table: whoever released one of them would take away
     what is kept of all, and each later pass over another would read the file again.
     """
-
-    function: _OnBatches
-    name: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.function(batches)
+    return function(batches)
 
 
-@dataclass(frozen=True)
-class _Run:
+def _run(shared: Broadcast[bytes], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a worker does with its part of a table: the work on each block, results pickled."""
-
-    work: Broadcast[bytes]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        work: Work = pickle.loads(self.work.value)
-        for block, record in read_records(batches):
-            result = _attempt(work, record)
-            data = pickle.dumps(result, protocol=5)
-            yield pa.record_batch(
-                {"block": pa.array([block], pa.int32()), "result": pa.array([data], pa.binary())}
-            )
+    work: Work = pickle.loads(shared.value)
+    for block, record in read_records(batches):
+        data = pickle.dumps(_attempt(work, record), protocol=5)
+        yield pa.record_batch({"block": pa.array([block], pa.int32()), "result": pa.array([data], pa.binary())})
 
 
-@dataclass(frozen=True)
-class _Convert:
-    work: Callable[[Record], Record]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block, record in read_records(batches):
-            result = _attempt(self.work, record)
-            if isinstance(result, UnskewError):  # raised where the record is asked for
-                result = {_ERROR: pa.array([pickle.dumps(result)], pa.binary())}
-            yield from write_record(block, result)
-        _spare_collector()
+def _convert(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for block, record in read_records(batches):
+        result = _attempt(work, record)
+        if isinstance(result, UnskewError):  # raised where the record is asked for
+            result = {_ERROR: pa.array([pickle.dumps(result)], pa.binary())}
+        yield from write_record(block, result)
+    _spare_collector()
 
 
 _WARM = 20  # tasks after which a worker has loaded all that it is going to load
@@ -191,17 +177,10 @@ def _attempt(work: Work, record: Record) -> Any:
 
 def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Record]]:
     """The records of some rows of a table, whose pieces follow one another."""
-    pieces: list[bytes] = []
-    current: int | None = None
-    for batch in batches:
-        for block, data in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
-            if current is not None and block != current:
-                yield current, _unpack(current, pieces)
-                pieces = []
-            current = block
-            pieces.append(data.as_buffer())
-    if current is not None:
-        yield current, _unpack(current, pieces)
+    columns = ((batch.column(0).to_pylist(), batch.column(2)) for batch in batches)
+    rows = (row for blocks, data in columns for row in zip(blocks, data, strict=True))
+    for block, pieces in itertools.groupby(rows, key=itemgetter(0)):
+        yield block, _unpack(block, [data.as_buffer() for _, data in pieces])
 
 
 def write_record(block: int, record: Mapping[str, pa.Array | npt.NDArray[Any]]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -42,10 +42,11 @@ from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.table import Table
 from unskew.recommend.table_rows import find_codes
 from unskew.views.scenarios import Excesses
-from unskew.weights.alignment import Reference
-from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
+
+if TYPE_CHECKING:
+    from unskew.evaluation.evaluate_report import ReportRequest
 
 _held: WeakKeyDictionary[SparkLog, WeakSet[Table]] = WeakKeyDictionary()  # so that each is held against a log once
 
@@ -78,7 +79,7 @@ def _find_users(
 
 
 @dataclass(frozen=True)
-class RankedThere:
+class RankedOnSpark:
     """A recommender that was ranked, on the cluster or on pairs that were drawn there."""
 
     ranks: SparkRanks | HeldOutRanks
@@ -101,36 +102,30 @@ class RankedThere:
         """The value and the interval under each weighting; of a metric of users the raw one alone."""
         if isinstance(self.ranks, HeldOutRanks):
             return self.ranks.estimates(metric, level)
-        return [self.ranks.estimate(metric, weighting, level) for weighting in self._own(metric)]
+        return [self.ranks.estimate(metric, weighting, level) for weighting in self._weightings_of(metric)]
 
     def scores(self, metric: Metric, level: float) -> list[Score]:
         """The score under each weighting."""
-        if isinstance(self.ranks, HeldOutRanks):
-            return [self.ranks.score(metric, weighting, level=level) for weighting in self._own(metric)]
-        return [self.ranks.score(metric, weighting, level) for weighting in self._own(metric)]
+        return [self.ranks.score(metric, weighting, level=level) for weighting in self._weightings_of(metric)]
 
     def score(self, metric: Metric, weights: ItemWeights | None = None) -> Score:
         """The raw score, or the one under the weights."""
         return self.scores(metric, self.level)[0 if weights is None else -1]
 
-    def compare(self, baseline: RankedThere, metric: Metric) -> list[Comparison]:
+    def compare(self, baseline: RankedOnSpark, metric: Metric) -> list[Comparison]:
         """The baseline minus this, under each weighting."""
-        ranks, baseline_ranks = self.ranks, baseline.ranks
-        if isinstance(ranks, HeldOutRanks) and isinstance(baseline_ranks, HeldOutRanks):
-            each = [
-                compare(baseline_ranks, ranks, metric=metric, weights=w, level=self.level)
-                for w in self._own(metric)
-            ]
-            return [comparison for [comparison] in each]
+        ranks, other, weightings = self.ranks, baseline.ranks, self._weightings_of(metric)
+        if isinstance(ranks, HeldOutRanks) and isinstance(other, HeldOutRanks):
+            return [compare(other, ranks, metric=metric, weights=w, level=self.level)[0] for w in weightings]
         assert isinstance(ranks, SparkRanks)
-        assert isinstance(baseline_ranks, SparkRanks)
-        return [ranks.compare(baseline_ranks, metric, weighting, self.level) for weighting in self._own(metric)]
+        assert isinstance(other, SparkRanks)
+        return [ranks.compare(other, metric, weighting, self.level) for weighting in weightings]
 
-    def _own(self, metric: Metric) -> Sequence[Any]:
+    def _weightings_of(self, metric: Metric) -> Sequence[Any]:
         return self.weightings[:1] if isinstance(metric, UserMetric) else self.weightings
 
 
-def rank_there(
+def rank_all_on_spark(
     models: Mapping[str, Recommender],
     snapshot: SparkSnapshot,
     weightings: Sequence[SparkWeighting],
@@ -139,7 +134,7 @@ def rank_there(
     *,
     baseline: Recommender | None = None,
     tell_missing: Callable[[str], None] | None = None,
-) -> tuple[list[RankedThere], list[str]]:
+) -> tuple[list[RankedOnSpark], list[str]]:
     """Rank each of the recommenders, and say of whom a model was fitted to some of the users.
 
     `snapshot` has the users who are scored; models are fitted to all. The others are to be compared with a
@@ -147,7 +142,7 @@ def rank_there(
     """
     refuse_protocols(options)
     everyone = snapshot.with_min_items(1)
-    ranked: list[RankedThere] = []
+    ranked: list[RankedOnSpark] = []
     if options.sample is None:
         for name, model in models.items():
             hold_lists_against(snapshot.log, model)
@@ -161,7 +156,7 @@ def rank_there(
                 baseline=None if model is baseline else baseline,
                 tell_missing=tell_missing,
             )
-            ranked.append(RankedThere(ranks, weightings))
+            ranked.append(RankedOnSpark(ranks, weightings))
         return ranked, []
     learning = [name for name, model in models.items() if not can_rank_all(model)]
     selection, sample, _ = SampledSelection.draw(
@@ -171,7 +166,7 @@ def rank_there(
         hold_lists_against(snapshot.log, model)
         fitted = fit_on_spark(model, everyone)
         ranks_of_draws = rank_selection(fitted, selection, metrics, name=name, tell_missing=tell_missing)
-        ranked.append(RankedThere(ranks_of_draws, selection.weightings))
+        ranked.append(RankedOnSpark(ranks_of_draws, selection.weightings))
     description = sample.describe()
     return ranked, [] if description is None else [f"{name} was fitted to {description}" for name in learning]
 
@@ -186,14 +181,14 @@ def score_on_spark(
 ) -> list[Score]:
     """Of each recommender the scores of all metrics under all weights."""
     part = snapshot.with_min_items(options.min_items)
-    weightings = [weigh_there(part, weighting) for weighting in weights]
-    ranked, notes = rank_there(models, part, weightings, metrics, options)
+    weightings = [weigh_on_spark(part, weighting) for weighting in weights]
+    ranked, notes = rank_all_on_spark(models, part, weightings, metrics, options)
     for note in notes:
         warn(note)
     return [score for ranks in ranked for metric in metrics for score in ranks.scores(metric, level)]
 
 
-def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
+def weigh_on_spark(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
     """The weights on a snapshot; refuses those that were fitted to other users."""
     require_same_min_items(weights, snapshot.policy.min_items)
     return snapshot.weigh(weights)
@@ -201,14 +196,8 @@ def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
 
 def refuse_protocols(options: SelectionOptions) -> None:
     """Refuse whatever is not leave-one-out."""
-    asked = {
-        "after": options.after is not None,
-        "leave_last_out": options.leave_last_out,
-        "folds": options.folds is not None,
-        "leave_out": options.leave_out != 1,
-    }
-    for name, is_asked in asked.items():
-        if is_asked:
+    for name in ("after", "leave_last_out", "folds", "leave_out"):
+        if getattr(options, name) not in (None, False, 1):
             raise EngineError(
                 "on Spark the items of a profile are held out one by one", remedy=f"leave out {option(name)}"
             )
@@ -260,49 +249,38 @@ class SparkVerdictPlan(VerdictPlan):
 
 
 @dataclass(frozen=True)
-class ScoredThere:
+class ScoredOnSpark:
     """Recommenders that were ranked on a log or a view of it; see `unskew.evaluation.find_verdicts.Scored`."""
 
-    ranks: list[RankedThere]
+    ranks: list[RankedOnSpark]
     weights: ItemWeights | None
     plan: ClassVar[type[SparkVerdictPlan]] = SparkVerdictPlan
 
 
-def report_on_spark(
-    log: SparkLog,
-    models: Mapping[str, Recommender],
-    *,
-    at: Any,
-    reference: Reference | None,
-    weights: ItemWeights | None,
-    metrics: Sequence[Metric],
-    options: SelectionOptions,
-    fit: FitOptions,
-    level: float,
-    p_item: Any,
-) -> tuple[Report, ScoredThere]:
+def report_on_spark(log: SparkLog, request: ReportRequest) -> tuple[Report, ScoredOnSpark]:
     """What `unskew.report` gives, as far as a cluster tells it: scores at both dates, no split of the change, and
     comparisons with the first recommender alone; and the ranks.
     """
-    whole = log.at(at, p_item=p_item)
+    models, metrics, options, level = request.models, request.metrics, request.selection, request.level
+    whole, reference = log.at(request.at, p_item=request.p_item), request.find_reference(log)
     now = whole.with_min_items(options.min_items)
-    fitted = weights if reference is None else fit_weights(whole, reference, options=fit)
-    weightings = [weigh_there(now, each) for each in ([None] if fitted is None else [None, fitted])]
+    fitted = request.weights if reference is None else fit_weights(whole, reference, options=request.fit)
+    weightings = [weigh_on_spark(now, each) for each in ([None] if fitted is None else [None, fitted])]
     notes = list(describe_unscored(models, log.axis, now))
     valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
     if not valid:
         raise EmptyError("there is nothing to score", remedy="; ".join(notes))
     first = next(iter(models))
-    ranked, sample_notes = rank_there(valid, now, weightings, metrics, options, baseline=valid.get(first))
+    ranked, sample_notes = rank_all_on_spark(valid, now, weightings, metrics, options, baseline=valid.get(first))
     ranked = [replace(ranks, level=level) for ranks in ranked]
     others = ranked[1:] if first in valid else []
     by_weighting = [zip(*(each.compare(ranked[0], metric) for each in others), strict=True) for metric in metrics]
     comparisons = [each for weightings in by_weighting for several in weightings for each in several]
-    then: dict[str, RankedThere] = {}
+    then: dict[str, RankedOnSpark] = {}
     if is_at_spark(reference):
         dated = {name: model for name, model in valid.items() if is_valid_at(model, log.axis, reference.tick)}
         part = reference.with_min_items(options.min_items)
-        before = rank_there(dated, part, [part.weigh()], metrics, options)[0] if dated else []
+        before = rank_all_on_spark(dated, part, [part.weigh()], metrics, options)[0] if dated else []
         then = dict(zip(dated, before, strict=True))
         notes += describe_unscored(models, log.axis, reference, now=now.at)
         sample_notes.append(
@@ -330,4 +308,4 @@ def report_on_spark(
         view_report=log.view_report,
         level=level,
     )
-    return report, ScoredThere(ranked, fitted)
+    return report, ScoredOnSpark(ranked, fitted)

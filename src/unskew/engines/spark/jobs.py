@@ -41,20 +41,20 @@ _LOOK = 1.0  # seconds between two looks at the workers
 _served: set[str] = set()  # applications that had a worker at some time
 
 
-def run_job(session: SparkSession, what: str, job: Callable[[], Result]) -> Result:
-    """Run a job and wait for it as long as the cluster has any worker; `what` says what it is for."""
+def run_job(session: SparkSession, purpose: str, job: Callable[[], Result]) -> Result:
+    """Run a job and wait for it as long as the cluster has any worker; `purpose` says what it is for."""
     context = session.sparkContext
     name = f"unskew-{uuid.uuid4().hex[:12]}"
     patience = _read_patience(session)
 
     def run() -> Result:
-        context.setJobGroup(name, f"unskew: {what}", interruptOnCancel=False)
+        context.setJobGroup(name, f"unskew: {purpose}", interruptOnCancel=False)
         return job()
 
-    with translate_errors(what), without_warnings():
+    with translate_errors(purpose), without_warnings():
         running = _threads().submit(run)
         try:
-            return _wait(session, running, patience, what)
+            return _wait(session, running, patience, purpose)
         except BaseException:
             with contextlib.suppress(Exception):
                 context.cancelJobGroup(name)
@@ -74,7 +74,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(4, thread_name_prefix="unskew-spark")
 
 
-def _wait(session: SparkSession, running: Future[Result], patience: float, what: str) -> Result:
+def _wait(session: SparkSession, running: Future[Result], patience: float, purpose: str) -> Result:
     application, alive = str(session.sparkContext.applicationId), monotonic()
     while True:
         try:
@@ -90,8 +90,10 @@ def _wait(session: SparkSession, running: Future[Result], patience: float, what:
             _served.add(application)
         elif monotonic() - alive > patience:
             master = str(session.sparkContext.master)
-            _abandon(session)
-            raise _explain_waiting(what, master, patience, served=application in _served)
+            with contextlib.suppress(Exception):  # so that no thread waits for ever for a cluster that is gone
+                session.sparkContext._jsc.sc().cancelAllJobs()
+                session.stop()
+            raise _explain_waiting(purpose, master, patience, served=application in _served)
 
 
 def _count_workers(session: SparkSession) -> int:
@@ -102,15 +104,8 @@ def _count_workers(session: SparkSession) -> int:
     return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
 
 
-def _abandon(session: SparkSession) -> None:
-    """Stop a session whose cluster is gone, so that no thread waits for it for ever."""
-    with contextlib.suppress(Exception):
-        session.sparkContext._jsc.sc().cancelAllJobs()
-        session.stop()
-
-
 @contextlib.contextmanager
-def translate_errors(what: str) -> Iterator[None]:
+def translate_errors(purpose: str) -> Iterator[None]:
     """One `EngineError` in one line for whatever Spark, its gateway or a worker raises."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -118,33 +113,33 @@ def translate_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError) as error:
-        raise explain_failure(error, what) from error
+        raise explain_failure(error, purpose) from error
 
 
-def explain_failure(error: Exception, what: str) -> EngineError:
+def explain_failure(error: Exception, purpose: str) -> EngineError:
     """What went wrong, in one line."""
     text = str(error)
     missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
     if missing:
         return EngineError(
-            f"{what}: the Python of the workers has no module {missing[1]!r}",
+            f"{purpose}: the Python of the workers has no module {missing[1]!r}",
             remedy="install unskew on every worker, and let PYSPARK_PYTHON name that Python",
         )
     differs = re.search(r"PYTHON_VERSION_MISMATCH[^\n]*", text)
     if differs:
         return EngineError(
-            f"{what}: the workers run another version of Python than this one",
+            f"{purpose}: the workers run another version of Python than this one",
             remedy="let PYSPARK_PYTHON name the same version",
         )
     if "TIMESTAMP(NANOS" in text:
         return EngineError(
-            f"{what}: a column holds timestamps in nanoseconds, which Spark does not read",
+            f"{purpose}: a column holds timestamps in nanoseconds, which Spark does not read",
             remedy="write them in microseconds",
         )
     gone = ("SparkContext was shut down", "stopped SparkContext", "Connection refused", "Answer from Java side is")
     if isinstance(error, ConnectionError) or any(words in text for words in gone):
-        return EngineError(f"{what}: the Spark cluster was lost", remedy="start it again, and then this")
-    return EngineError(f"{what}: Spark failed: {find_reason(text)}")
+        return EngineError(f"{purpose}: the Spark cluster was lost", remedy="start it again, and then this")
+    return EngineError(f"{purpose}: Spark failed: {find_reason(text)}")
 
 
 def find_reason(text: str) -> str:
@@ -158,15 +153,15 @@ def find_reason(text: str) -> str:
     return chosen[:300]
 
 
-def _explain_waiting(what: str, master: str, patience: float, *, served: bool) -> EngineError:
+def _explain_waiting(purpose: str, master: str, patience: float, *, served: bool) -> EngineError:
     """Why a job is given up: the workers are gone, or there never was one."""
     if served:
         return EngineError(
-            f"{what}: the Spark cluster at {master} has no worker any more",
+            f"{purpose}: the Spark cluster at {master} has no worker any more",
             remedy="start workers, and then this again",
         )
     return EngineError(
-        f"{what}: the Spark cluster at {master} has given no worker in {patience:g} seconds",
+        f"{purpose}: the Spark cluster at {master} has given no worker in {patience:g} seconds",
         remedy="has its queue room for what spark.executor.memory asks for? With spark.unskew.patience=600, ten "
         "minutes are waited",
     )
@@ -216,7 +211,11 @@ def start_session(master: str | None = None, conf: Mapping[str, str] | None = No
         from pyspark.sql import SparkSession
     active = SparkSession.getActiveSession()
     if active is not None and not active.sparkContext._jsc.sc().isStopped():
-        _require_same_master(active, master)
+        have = active.sparkContext.master
+        if master is not None and master != have:
+            raise EngineError(
+                f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
+            )
         _change_settings(active, conf or {})
         return active
     wanted = master or DEFAULT_MASTER
@@ -234,14 +233,6 @@ def require_spark() -> None:
         raise EngineError(
             "the Spark engine needs pyspark", remedy="install it: pip install 'unskew[spark]'"
         ) from None
-
-
-def _require_same_master(active: SparkSession, master: str | None) -> None:
-    have = active.sparkContext.master
-    if master is not None and master != have:
-        raise EngineError(
-            f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
-        )
 
 
 def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
+from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,24 +59,24 @@ _LOW_BITS = 2**33 - 1  # of Spark's increasing ids: the row within a partition
 
 def read_spark_log(
     table: Any,
-    given: dict[str, str | int | None],
+    named: dict[str, str | int | None],
     *,
     exposed: str | int | None = None,
     columns: Sequence[str | int] = (),
     repeats: bool = False,
-    **how: Any,
+    **options: Any,
 ) -> SparkLog:
     """The log of a Spark table or of files for one, which stays on the cluster."""
     if isinstance(table, SparkFiles):
-        asked = {role: [name] for role, name in given.items()}
+        asked = {role: [name] for role, name in named.items()}
         frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})
     else:
-        frame, source = table, describe_table("the Spark table", table)
-    names, _ = choose_columns(source, given)
+        frame, source = table, describe_table(table)
+    names, _ = choose_columns(source, named)
     exposed = None if exposed is None else require_column(source, exposed, "exposed")
     extra = tuple(dict.fromkeys(require_column(source, name, "columns") for name in columns))
     require_one_type(source, [*asdict(names).values(), *([exposed] if exposed else []), *extra])
-    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **how)
+    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **options)
     return lay_out_log(rows, repeats=repeats)
 
 
@@ -140,7 +142,7 @@ class Layout:
         progress().stage("encoding and sorting on Spark")
         try:
             folded = self._keep(self._fold())
-            counted = self._first_rows(folded)
+            counted = folded.where("not again") if self.repeats else folded
             items, item_codes = self._number_items(counted)
             users, edges, entries = self._number_users(counted, len(items))
             blocks = self.lay_out(folded, users, item_codes, edges)
@@ -171,8 +173,8 @@ class Layout:
         self.kept.append(kept)
         return kept
 
-    def _collect(self, frame: DataFrame, what: str) -> pa.Table:
-        return run_job(frame.sparkSession, what, frame.toArrow)
+    def _collect(self, frame: DataFrame, purpose: str) -> pa.Table:
+        return run_job(frame.sparkSession, purpose, frame.toArrow)
 
     def _fold(self) -> DataFrame:
         """One row for each user and item, at the earliest time; those that repeat it marked ``again``, if kept.
@@ -207,9 +209,6 @@ class Layout:
             return rows.repartition("u")
         return rows.repartition(needed, "u")
 
-    def _first_rows(self, folded: DataFrame) -> DataFrame:
-        return folded.where("not again") if self.repeats else folded
-
     def _number_items(self, counted: DataFrame) -> tuple[Ids, DataFrame]:
         """The items, most frequent first, on this machine; and their codes for the cluster."""
         from pyspark.sql import functions as F  # noqa: N812
@@ -241,7 +240,7 @@ class Layout:
         before = np.zeros(int(part.max()) + 1, dtype=np.int64)
         before[part] = np.cumsum(held) - held
         kind = counted.schema["u"].dataType.simpleString()
-        placed = map_in_arrow(ordered, _Place(before, edges), f"u {kind}, rank bigint, block int")
+        placed = map_in_arrow(ordered, partial(_place, before, edges), f"u {kind}, rank bigint, block int")
         return placed, edges, entries
 
     def _count_blocks(self, entries: int) -> int | None:
@@ -267,66 +266,48 @@ class Layout:
         together = rows.select("*", none).unionByName(names)
         blocks = len(edges) - 1
         spread = together.repartitionById(blocks, F.col("block")).sortWithinPartitions("block")
-        build = _BuildBlocks(edges, self.rows.extra, self.rows.marked, self.repeats)
+        build = partial(_build_blocks, edges, self.rows.extra, self.rows.marked, self.repeats)
         return BlockTable.make(spread, build, blocks)
 
 
-@dataclass(frozen=True)
-class _Place:
+def _place(
+    before: npt.NDArray[np.int64], edges: npt.NDArray[np.int64], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The place of each user in the order of all, from its row in an ordered partition, and its block."""
-
-    before: npt.NDArray[np.int64]
-    edges: npt.NDArray[np.int64]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            number = batch.column("id").to_numpy()
-            rank = self.before[number >> 33] + (number & _LOW_BITS)
-            block = np.searchsorted(self.edges, rank, side="right") - 1
-            yield pa.record_batch([batch.column("u"), rank, block.astype(np.int32)], names=["u", "rank", "block"])
+    for batch in batches:
+        number = batch.column("id").to_numpy()
+        rank = before[number >> 33] + (number & _LOW_BITS)
+        block = np.searchsorted(edges, rank, side="right") - 1
+        yield pa.record_batch([batch.column("u"), rank, block.astype(np.int32)], names=["u", "rank", "block"])
 
 
-@dataclass(frozen=True)
-class _BuildBlocks:
+def _build_blocks(
+    edges: npt.NDArray[np.int64],
+    extra: tuple[str, ...],
+    marked: bool,
+    repeats: bool,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
     """The records of blocks from their rows, which come sorted by block."""
-
-    edges: npt.NDArray[np.int64]
-    extra: tuple[str, ...]
-    marked: bool
-    repeats: bool
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        current, parts = -1, list[pa.RecordBatch]()
-        for batch in batches:
-            block = batch.column("block").to_numpy()
-            cuts = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
-            for first, end in pairwise(cuts):
-                if first == end:
-                    continue
-                if block[first] != current and parts:
-                    yield from write_record(current, self._build(current, parts))
-                    parts = []
-                current = int(block[first])
-                parts.append(batch.slice(first, end - first))
-        if parts:
-            yield from write_record(current, self._build(current, parts))
-
-    def _build(self, block: int, parts: list[pa.RecordBatch]) -> dict[str, Any]:
-        table = pa.Table.from_batches(parts)
+    for block, runs in groupby(_cut_at_blocks(batches), key=itemgetter(0)):
+        table = pa.Table.from_batches([run for _, run in runs])
         is_user = table.column("code").is_null()
-        names, rows = table.filter(is_user), table.filter(pa.compute.invert(is_user))
-        names = names.sort_by("rank")
-
-        def array(name: str) -> npt.NDArray[Any]:
-            values: npt.NDArray[Any] = rows.column(name).to_numpy()
-            return values
-
+        names, rows = table.filter(is_user).sort_by("rank"), table.filter(pa.compute.invert(is_user))
+        array = {name: rows.column(name).to_numpy() for name in rows.column_names if name != "u"}
         block_rows = BlockRows(
-            user=array("rank") - self.edges[block],
-            item=array("code").astype(np.uint32),
-            time=array("t"),
-            exposed=array("x").astype(np.bool_) if self.marked else None,
-            extra={name: array(f"c{k}") for k, name in enumerate(self.extra)},
-            again=array("again").astype(np.bool_) if self.repeats else None,
+            user=array["rank"] - edges[block],
+            item=array["code"].astype(np.uint32),
+            time=array["t"],
+            exposed=array["x"].astype(np.bool_) if marked else None,
+            extra={name: array[f"c{k}"] for k, name in enumerate(extra)},
+            again=array["again"].astype(np.bool_) if repeats else None,
         )
-        return dict(block_rows.record(join_chunks(names.column("u"))))
+        yield from write_record(block, block_rows.record(join_chunks(names.column("u"))))
+
+
+def _cut_at_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in batches:
+        block = batch.column("block").to_numpy()
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
+        for first, end in pairwise(cuts if len(block) else ()):
+            yield int(block[first]), batch.slice(first, end - first)

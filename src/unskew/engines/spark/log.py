@@ -25,9 +25,15 @@ from unskew.data.saved_log import fingerprint_log
 from unskew.data.slice import AppliesToSlice, no_user_error
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport
-from unskew.engines.population import LogThere, SnapshotThere
+from unskew.engines.population import LogOnSpark, SnapshotOnSpark
 from unskew.engines.spark.blocks import BlockTable, LogRule, Record, SnapshotRule, ViewStep
-from unskew.engines.spark.population import Eligible, Holders, SparkPopulation, SparkWeighting, SparseSums
+from unskew.engines.spark.population import (
+    SparkPopulation,
+    SparkWeighting,
+    SparseSums,
+    mark_eligible,
+    mark_holders,
+)
 from unskew.errors import EmptyError, EngineError, InputError, option
 from unskew.storage.files import hash_bytes
 
@@ -42,7 +48,7 @@ class LogSizes:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkLog(DatedLog, LogThere):
+class SparkLog(DatedLog, LogOnSpark):
     """Who took which item when, on a Spark cluster. Made by `read_log` from a Spark table; see `unskew.Log`."""
 
     blocks: BlockTable  # the blocks of users, kept on the cluster
@@ -127,7 +133,7 @@ class SparkLog(DatedLog, LogThere):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkSnapshot(SnapshotThere):
+class SparkSnapshot(SnapshotOnSpark):
     """The profiles of a log on a cluster at a date; see `unskew.Snapshot`."""
 
     log: SparkLog
@@ -149,7 +155,10 @@ class SparkSnapshot(SnapshotThere):
     def everyone(self) -> SparkPopulation:
         """All users who hold anything, or as many items as the policy asks for."""
         least = self.policy.min_items
-        return SparkPopulation(self, Holders(self.rule) if least <= 1 else Eligible(self.rule, None, least, None))
+        users = partial(mark_holders, self.rule)
+        if least > 1:
+            users = partial(mark_eligible, self.rule, None, least, None)
+        return SparkPopulation(self, users)
 
     def with_min_items(self, min_items: int) -> SparkSnapshot:
         """The same without the users who have fewer items; its policy says so. 1 takes everybody in again."""

@@ -9,9 +9,10 @@ uniform.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,10 @@ from unskew.arrays.blocks import over_items
 from unskew.arrays.compiling import look_ahead
 from unskew.arrays.sweep import LEVELS, count_kept, make_weights
 from unskew.arrays.types import Codes, Floats, Levels, Mask
-from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.policy import Policy, Share, eligible_users
+from unskew.data.policy import Share, eligible_users
 from unskew.data.slice import Slice, Snapshot
-from unskew.data.times import Label
+from unskew.engines.population import Population
 from unskew.engines.spark.blocks import BlockTable, Record, SnapshotRule, read_profiles, write_profiles
 from unskew.errors import EngineError, option
 
@@ -118,93 +118,50 @@ def _count_holders(items: Mask, record: Record) -> int:
     return int(np.count_nonzero(count_kept(read_profiles(record, len(items)), items)))
 
 
-class UserRule(Protocol):
-    """Which users of a block are meant."""
-
-    def mark(self, log: Log) -> Mask:
-        """One mark for each user of the block."""
+UserRule = Callable[[Log], Mask]
+"""Which users of a block are meant: one mark for each."""
 
 
-@dataclass(frozen=True)
-class Holders:
+def mark_holders(rule: SnapshotRule, log: Log) -> Mask:
     """Those who hold anything at a date."""
-
-    rule: SnapshotRule
-
-    def mark(self, log: Log) -> Mask:
-        return np.asarray(self.rule.cut_off(log).sizes() > 0)
+    return np.asarray(rule.cut_off(log).sizes() > 0)
 
 
-@dataclass(frozen=True)
-class Eligible:
+def mark_eligible(rule: SnapshotRule, keep: Mask | None, min_items: int, among: UserRule | None, log: Log) -> Mask:
     """Those who hold enough of the items to keep at a date; see `unskew.data.policy`."""
-
-    rule: SnapshotRule
-    keep: Mask | None
-    min_items: int
-    among: UserRule | None
-
-    def mark(self, log: Log) -> Mask:
-        cohort = None if self.among is None else self.among.mark(log)
-        return eligible_users(self.rule.cut_off(log), self.keep, self.min_items, cohort)
+    return eligible_users(rule.cut_off(log), keep, min_items, None if among is None else among(log))
 
 
-@dataclass(frozen=True)
-class Both:
-    """Those whom two rules mark."""
-
-    one: UserRule
-    other: UserRule
-
-    def mark(self, log: Log) -> Mask:
-        return self.one.mark(log) & self.other.mark(log)
+def _mark_both(first: UserRule, second: UserRule, log: Log) -> Mask:
+    return first(log) & second(log)
 
 
-@dataclass(frozen=True)
-class PopulationRule:
-    """The profiles of some users at a date, as every worker makes them of its blocks."""
+def restrict_block(rule: SnapshotRule, users: UserRule, record: Record) -> Snapshot:
+    """The profiles of some users of a block at a date."""
+    log = rule.log(record)
+    return rule.cut_off(log).restrict(users(log))
 
-    snapshot: SnapshotRule
-    users: UserRule
 
-    def restrict(self, record: Record) -> Snapshot:
-        """Those of one block."""
-        log = self.snapshot.log(record)
-        return self.snapshot.cut_off(log).restrict(self.users.mark(log))
-
-    def __call__(self, record: Record) -> dict[str, npt.NDArray[Any]]:
-        """The same, as a record for passes."""
-        return write_profiles(self.restrict(record).profiles)
+def _write_restricted(rule: SnapshotRule, users: UserRule, record: Record) -> dict[str, npt.NDArray[Any]]:
+    return write_profiles(restrict_block(rule, users, record).profiles)
 
 
 @dataclass(frozen=True, eq=False)
-class SparkPopulation:
+class SparkPopulation(Population):
     """Users of a snapshot on a cluster; see `unskew.engines.population.Population`."""
 
     whole: SparkSnapshot  # the snapshot with all users
     users: UserRule  # which of them are meant
 
     @property
-    def at(self) -> Label:
-        return self.whole.at
-
-    @property
-    def policy(self) -> Policy:
-        return self.whole.policy
-
-    @property
-    def items(self) -> Ids:
-        return self.whole.log.items
-
-    @property
-    def rule(self) -> PopulationRule:
-        """How a worker finds these users and their profiles."""
-        return PopulationRule(self.whole.rule, self.users)
+    def restrict(self) -> Callable[[Record], Snapshot]:
+        """How a worker finds these users of a block and their profiles."""
+        return partial(restrict_block, self.whole.rule, self.users)
 
     @cached_property
     def profiles(self) -> BlockTable:
         """Their profiles, kept on the cluster."""
-        return self.whole.log.blocks.convert(self.rule)
+        return self.whole.log.blocks.convert(partial(_write_restricted, self.whole.rule, self.users))
 
     @cached_property
     def users_by_block(self) -> list[int]:
@@ -235,7 +192,7 @@ class SparkPopulation:
             and (keep is None or bool(keep[self.whole.everyone.held_items()].all()))
         ):
             return self.whole.everyone  # everybody holds one of these
-        return SparkPopulation(self.whole, Eligible(self.whole.rule, keep, min_items, cohort))
+        return SparkPopulation(self.whole, partial(mark_eligible, self.whole.rule, keep, min_items, cohort))
 
     def also_in(self, other: SparkPopulation) -> SparkPopulation:
         if other.whole.log.blocks is not self.whole.log.blocks:
@@ -243,7 +200,7 @@ class SparkPopulation:
                 "on Spark, users of two dates can be found in one log only",
                 remedy=f"give {option('reference')} a date of the log, or use {option('users', 'all')}",
             )
-        return SparkPopulation(self.whole, Both(self.users, other.users))
+        return SparkPopulation(self.whole, partial(_mark_both, self.users, other.users))
 
     def is_empty(self) -> bool:
         return self.n_users == 0
@@ -271,9 +228,9 @@ def _count_users(record: Record) -> int:
     return len(record["size"])
 
 
-def _compare_users(rule: SnapshotRule, one: UserRule, other: UserRule, record: Record) -> bool:
+def _compare_users(rule: SnapshotRule, first: UserRule, second: UserRule, record: Record) -> bool:
     log = rule.log(record)
-    return bool((one.mark(log) == other.mark(log)).all())
+    return bool((first(log) == second(log)).all())
 
 
 @dataclass(frozen=True, eq=False)

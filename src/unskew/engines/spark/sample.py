@@ -6,8 +6,9 @@ recommender that learns from profiles is fitted to those of the users who were d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from unskew.data.policy import Share
 from unskew.data.slice import Snapshot, Weighting, find_pair_shares
 from unskew.engines.spark.blocks import BLOCK, Record
 from unskew.engines.spark.log import SparkSnapshot
-from unskew.engines.spark.population import PopulationRule, SparkWeighting
+from unskew.engines.spark.population import SparkWeighting
 from unskew.evaluation.pairs import HoldOut, PairSelection, pairs_of, pick_entries, place_draws
 
 FIT_USERS = 100_000
@@ -69,15 +70,11 @@ def draw_on_spark(weighting: SparkWeighting, n: int, seed: int) -> Draws:
     at_user, at_item = rng.random(n), rng.random(n)
     place = place_draws(at_user, users.n_users)
     ends = np.cumsum(users.users_by_block)
-    work = _DrawBlock(users.rule, weighting.log_weights, ends, place, at_item)
+    work = partial(_draw_block, users.restrict, weighting.log_weights, ends, place, at_item)
     drawn = users.whole.log.blocks.map(work, "drawing pairs")
-    number, block, user, item_place = (
-        np.concatenate([block_draws[name] for block_draws in drawn])
-        for name in ("number", "block", "user", "place")
-    )
-    probability = np.concatenate([block_draws["probability"] for block_draws in drawn])
+    number, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
     back = np.argsort(number)
-    return Draws(block[back], user[back], item_place[back], probability[back])
+    return Draws(*(column[back] for column in columns))
 
 
 def collect_users(
@@ -92,20 +89,20 @@ def collect_users(
         drawn_users = [drawn.user[drawn.block == k] for drawn in draws]
         wanted[k] = np.unique(np.concatenate(drawn_users)) if drawn_users else np.zeros(0, dtype=np.int64)
     ends = np.cumsum(everyone.users_by_block)
-    work = _FetchUsers(everyone.rule, wanted, np.sort(more), ends)
+    work = partial(_fetch_users, everyone.restrict, wanted, np.sort(more), ends)
     parts = snapshot.log.blocks.map(work, "fetching profiles")
     fetched = [part for part in parts if len(part["user"])]
-    sizes = np.concatenate([part["size"] for part in fetched])
-    block, user = (np.concatenate([part[name] for part in fetched]) for name in ("block", "user"))
+    names = ("block", "user", "size", "item", "time")
+    block, user, sizes, item, time = (np.concatenate([part[name] for part in fetched]) for name in names)
     log = snapshot.log
     ids = pa.concat_arrays([part["ids"] for part in fetched])
     offsets = np.uint32 if int(sizes.sum()) < 2**32 - 1 else np.uint64
-    own_log = Log(
+    log_of_users = Log(
         users=Ids(ids, ids.type),
         items=log.items,
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(offsets),
-        item=np.concatenate([part["item"] for part in fetched]),
-        time=np.concatenate([part["time"] for part in fetched]),
+        item=item,
+        time=time,
         axis=log.axis,
         columns=log.columns,
         view=log.view,
@@ -114,7 +111,7 @@ def collect_users(
         cut=np.searchsorted(block, np.arange(log.blocks.blocks + 1)),
         is_part=True,
     )
-    return UserSample(Snapshot.cut_off(own_log, snapshot.moment), block, user, everyone.n_users)
+    return UserSample(Snapshot.cut_off(log_of_users, snapshot.moment), block, user, everyone.n_users)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -142,7 +139,7 @@ class SampledSelection(PairSelection):
         draws = [draw_on_spark(weighting, n, seed) for weighting in weightings]
         sample = collect_users(snapshot, draws, others=others, seed=seed)
         here = sample.snapshot
-        own_weightings = tuple(
+        local_weightings = tuple(
             Weighting(here, w.log_weights, w.name, w.top, frees_constant_lists=w.frees_constant_lists)
             for w in weightings
         )
@@ -155,69 +152,56 @@ class SampledSelection(PairSelection):
             split,
             HoldOut(seen, 1, seed),
             pairs,
-            own_weightings,
+            local_weightings,
             n,
             seed,
             None,
             shares_excluded=excluded,
             below_min_items=weightings[0].users.whole.below_min_items,
         )
-        selection._drawn.update(zip(own_weightings, entries, strict=True))
+        selection._drawn.update(zip(local_weightings, entries, strict=True))
         return selection, sample, draws
 
 
-@dataclass(frozen=True)
-class _DrawBlock:
-    """Draw the pairs of one block: those whose user is in it, counted over all users who are evaluated."""
-
-    rule: PopulationRule
-    log_weights: Floats
-    ends: Codes
-    place: Codes
-    at_item: Floats
-
-    def __call__(self, record: Record) -> dict[str, Any]:
-        block = int(record[BLOCK][0].as_py())
-        first = int(self.ends[block - 1]) if block else 0
-        numbers = np.flatnonzero((self.place >= first) & (self.place < self.ends[block]))
-        p = self.rule.restrict(record).profiles
-        users = np.flatnonzero(p.stop != p.start)[self.place[numbers] - first]
-        shares = find_pair_shares(p, np.where(p.stop != p.start, 1.0 / int(self.ends[-1]), 0.0), self.log_weights)
-        entries = pick_entries(p, shares, users, self.at_item[numbers])
-        return {
-            "number": numbers,
-            "block": np.full(len(numbers), block, dtype=np.int64),
-            "user": users,
-            "place": entries - p.start[users].astype(np.int64),
-            "probability": shares[entries],
-        }
-
-
-@dataclass(frozen=True)
-class _FetchUsers:
-    """The profiles of some users of one block: those wanted, and those at some places among all who hold
-    anything.
+def _draw_block(
+    restrict: Callable[[Record], Snapshot],
+    log_weights: Floats,
+    ends: Codes,
+    place: Codes,
+    at_item: Floats,
+    record: Record,
+) -> tuple[Codes, Codes, Codes, Codes, Floats]:
+    """The draws of one block, those whose user is in it, counted over all users who are evaluated: the number of
+    each, and the fields of `Draws`.
     """
+    block = int(record[BLOCK][0].as_py())
+    first = int(ends[block - 1]) if block else 0
+    numbers = np.flatnonzero((place >= first) & (place < ends[block]))
+    p = restrict(record).profiles
+    users = np.flatnonzero(p.stop != p.start)[place[numbers] - first]
+    shares = find_pair_shares(p, np.where(p.stop != p.start, 1.0 / int(ends[-1]), 0.0), log_weights)
+    entries = pick_entries(p, shares, users, at_item[numbers])
+    blocks = np.full(len(numbers), block, dtype=np.int64)
+    return numbers, blocks, users, entries - p.start[users].astype(np.int64), shares[entries]
 
-    rule: PopulationRule
-    wanted: dict[int, Codes]
-    places: Codes
-    ends: Codes
 
-    def __call__(self, record: Record) -> dict[str, Any]:
-        block = int(record[BLOCK][0].as_py())
-        first, last = int(self.ends[block - 1]) if block else 0, int(self.ends[block])
-        part = self.rule.restrict(record)
-        p = part.profiles
-        lo, hi = np.searchsorted(self.places, [first, last])
-        others = np.flatnonzero(p.stop != p.start)[self.places[lo:hi] - first]
-        users = np.union1d(self.wanted[block], others).astype(np.int64)
-        start, entries = entries_of(p, users)
-        return {
-            "block": np.full(len(users), block, dtype=np.int64),
-            "user": users,
-            "ids": part.log.users.values.take(pa.array(users)),
-            "size": np.diff(start),
-            "item": p.item[entries],
-            "time": part.per_entry(part.log.time)[entries],
-        }
+def _fetch_users(
+    restrict: Callable[[Record], Snapshot], wanted: dict[int, Codes], places: Codes, ends: Codes, record: Record
+) -> dict[str, Any]:
+    """Profiles of some users of a block: those wanted, and those at some places among all who hold anything."""
+    block = int(record[BLOCK][0].as_py())
+    first, last = int(ends[block - 1]) if block else 0, int(ends[block])
+    part = restrict(record)
+    p = part.profiles
+    lo, hi = np.searchsorted(places, [first, last])
+    others = np.flatnonzero(p.stop != p.start)[places[lo:hi] - first]
+    users = np.union1d(wanted[block], others).astype(np.int64)
+    start, entries = entries_of(p, users)
+    return {
+        "block": np.full(len(users), block, dtype=np.int64),
+        "user": users,
+        "ids": part.log.users.values.take(pa.array(users)),
+        "size": np.diff(start),
+        "item": p.item[entries],
+        "time": part.per_entry(part.log.time)[entries],
+    }

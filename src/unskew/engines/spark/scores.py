@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from unskew.evaluation.held_out_ranks import PairSums, make_score
 from unskew.evaluation.intervals import (
     Difference,
     Estimate,
+    Measuring,
+    Result,
     Terms,
     add_block,
     add_blocks,
@@ -68,14 +71,8 @@ class SparkRanks:
     def estimate(self, metric: Metric, weighting: SparkWeighting, level: float) -> Estimate:
         """The value and the interval of the score."""
         if level not in self._estimates:
-            self._estimates[level] = self._estimate_all(level)
+            self._estimates[level] = self._measure("total", lambda q: measure_score(level, q.bounds, "users"))
         return self._estimates[level][self.weightings.index(weighting), list(self.metrics).index(metric)]
-
-    def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
-        """All estimates at once: the cluster is asked three times, however many they are."""
-        places = self._places
-        measuring = [measure_score(level, self.metrics[q].bounds, "users") for _, q in places]
-        return dict(zip(places, sum_for_all(measuring, self._add("total")), strict=True))
 
     def difference(self, metric: Metric, weighting: SparkWeighting) -> Difference:
         """The score minus that of the baseline with which it was ranked."""
@@ -83,33 +80,23 @@ class SparkRanks:
 
     @cached_property
     def _differences(self) -> dict[tuple[int, int], Difference]:
-        measuring = [measure_difference(self.metrics[q].bounds) for _, q in self._places]
-        return dict(zip(self._places, sum_for_all(measuring, self._add("gain")), strict=True))
+        return self._measure("gain", lambda q: measure_difference(q.bounds))
 
-    @property
-    def _places(self) -> list[tuple[int, int]]:
-        """The number of each weighting, and of the metrics that it applies to."""
-        return [
-            (k, q)
-            for k in range(len(self.weightings))
-            for q, metric in enumerate(self.metrics)
-            if k == 0 or not isinstance(metric, UserMetric)
-        ]
-
-    def _add(self, name: str) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
-        places = self._places
+    def _measure(self, name: str, measure: Callable[[Metric], Measuring[Result]]) -> dict[tuple[int, int], Result]:
+        """A measure of each weighting and metric, by their numbers; the cluster is asked three times for all."""
+        numbers = product(range(len(self.weightings)), range(len(self.metrics)))
+        places = [(k, q) for k, q in numbers if k == 0 or not isinstance(self.metrics[q], UserMetric)]
 
         def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
             work = partial(_add_units, name, tuple((*places[number], terms) for number, terms in asked))
             blocks = self.sums.map(work, "summing up scores")
             return [add_blocks([block[n] for block in blocks]) for n in range(len(asked))]
 
-        return add
+        return dict(zip(places, sum_for_all([measure(self.metrics[q]) for _, q in places], add), strict=True))
 
-    def score(self, metric: Metric, weighting: SparkWeighting, level: float) -> Score:
+    def score(self, metric: Metric, weighting: SparkWeighting, *, level: float) -> Score:
         """The score."""
-        freed = weighting.frees_constant_lists and self.constant
-        score = make_score(
+        return make_score(
             self.recommender,
             metric,
             self.snapshot,
@@ -118,17 +105,14 @@ class SparkRanks:
             self._pair_sums[self.weightings.index(weighting)],
             self.held_out,
             users=weighting.users.n_users,
-        )
-        return replace(
-            score,
-            biased=not freed,  # no view is tested on Spark
+            biased=not (weighting.frees_constant_lists and self.constant),  # no view is tested on Spark
             users_excluded=weighting.users.excluded(),
             users_below_min_items=self.snapshot.below_min_items,
         )
 
     def compare(self, baseline: SparkRanks, metric: Metric, weighting: SparkWeighting, level: float) -> Comparison:
         """The baseline, with which this was ranked, minus this; nothing is said of users without a profile."""
-        both = baseline.score(metric, weighting, level), self.score(metric, weighting, level)
+        both = [ranks.score(metric, weighting, level=level) for ranks in (baseline, self)]
         comparable, view = baseline.held_out == self.held_out, self.snapshot.log.view_report
         difference = self.difference(metric, weighting)
         low, high = difference.estimate(level).interval
@@ -161,16 +145,15 @@ class SparkRanks:
         """For how many of those who are scored a recommender has no list, None if it has them all; and of what the
         workers warn, each of which knows a part of the users: only what all of them say is true of the whole.
         """
-        blocks = [
-            about for about in self.sums.map(_read_about_lists, "looking for missing lists") if about is not None
-        ]
+        blocks = [about for about in self.sums.map(_read_about_lists, "looking for missing lists") if about]
         if not blocks:
             return None, []
-        missing, total = (sum(getattr(about, name) for about in blocks) for name in ("missing", "total"))
-        warnings_of_all = [text for text in blocks[0].said if all(text in about.said for about in blocks)]
+        missing, total = np.sum([counts for counts, _, _ in blocks], axis=0).tolist()
+        _, unit, first_warnings = blocks[0]
+        shared_warnings = [text for text in first_warnings if all(text in texts for _, _, texts in blocks)]
         return (
-            f"{missing} of the {total} {blocks[0].what} scored at {self.snapshot.at}" if missing else None,
-            warnings_of_all,
+            f"{missing} of the {total} {unit} scored at {self.snapshot.at}" if missing else None,
+            shared_warnings,
         )
 
 
@@ -215,9 +198,7 @@ def rank_on_spark(
     least = snapshot.policy.min_items
     other = None if baseline is None else fit_on_spark(baseline, everyone)
     work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(metrics), weights, least, other)
-    axis, tick = snapshot.log.axis, snapshot.tick
-    dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
-    held_out = HeldOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
+    held_out = HeldOut.of(model)
     table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
     ranks = SparkRanks(name or str(model), snapshot, metrics, weightings, table, held_out, constant)
     if isinstance(model, PreparedLists):
@@ -278,12 +259,12 @@ class _ScoreBlock:
         values = [ranks.values(metric) for metric in self.metrics]
         arrays: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k, weights in enumerate(self.weightings):
-            p = part.restrict(weights.users.mark(log)).profiles
+            p = part.restrict(weights.users(log)).profiles
             shares = np.where(p.stop != p.start, 1.0 / weights.n_users, 0.0)
             pair_shares = find_pair_shares(p, shares, weights.log_weights)
             arrays[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
-            own_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
-            arrays |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
+            ranked_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
+            arrays |= _write_pair_sums(k, PairSums.of(items, ranked_shares, p.n_items, bare, ranks.empty))
             for q, (metric, pair_values) in enumerate(zip(self.metrics, values, strict=True)):
                 if k and isinstance(metric, UserMetric):
                     continue
@@ -295,8 +276,8 @@ class _ScoreBlock:
             messages = [
                 warning.message.args[0] for warning in caught if isinstance(warning.message, UnskewWarning)
             ]
-            arrays |= {"missing": np.array([missing, total]), "what": pa.array([unit])}
-            arrays["said"] = pa.array(messages, pa.string())
+            arrays |= {"missing": np.array([missing, total]), "unit": pa.array([unit])}
+            arrays["warnings"] = pa.array(messages, pa.string())
         return arrays
 
     def _nothing(self, part: Snapshot) -> dict[str, pa.Array | npt.NDArray[Any]]:
@@ -329,21 +310,11 @@ def _read_pair_sums(weightings: int, n_items: int, record: Record) -> list[PairS
     return sums
 
 
-@dataclass(frozen=True)
-class _AboutLists:
-    """What a worker found in lists for the users of a block: how many have none, and what it warned of."""
-
-    missing: int
-    total: int
-    what: str
-    said: list[str]
-
-
-def _read_about_lists(record: Record) -> _AboutLists | None:
+def _read_about_lists(record: Record) -> tuple[list[int], str, list[str]] | None:
+    """How many users of a block have no list and how many are scored, what they are, and the worker's warnings."""
     if "missing" not in record:
         return None
-    missing, total = record["missing"].to_pylist()
-    return _AboutLists(missing, total, record["what"][0].as_py(), record["said"].to_pylist())
+    return record["missing"].to_pylist(), record["unit"][0].as_py(), record["warnings"].to_pylist()
 
 
 def _add_units(name: str, asked: tuple[tuple[int, int, Terms], ...], record: Record) -> list[Floats]:

@@ -26,7 +26,7 @@ from pyarrow import parquet
 from unskew.data.columns import Columns
 from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
-from unskew.engines.population import FilesThere
+from unskew.engines.population import FilesOnSpark
 from unskew.engines.spark.jobs import create_table, run_job
 from unskew.errors import ColumnError, EmptyError, EngineError, InputError, TimeError, option
 from unskew.progress import progress
@@ -44,7 +44,7 @@ _PATH = "the path of the file"  # a column for a moment
 
 
 @dataclass(frozen=True, eq=False)
-class SparkFiles(FilesThere):
+class SparkFiles(FilesOnSpark):
     """Parquet files that a session is to read."""
 
     session: SparkSession
@@ -71,9 +71,9 @@ class SparkFiles(FilesThere):
             if isinstance(name, str) and known.is_in_folders(name):
                 known = known.with_folders(name)
                 kinds[name] = known.parts[0].kinds[name] if role in ("user", "item") else ""
-        return self._add_told(frame, kinds) if kinds else frame, known
+        return self._add_folder_columns(frame, kinds) if kinds else frame, known
 
-    def _add_told(self, frame: DataFrame, told: Mapping[str, str]) -> DataFrame:
+    def _add_folder_columns(self, frame: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
         """The table with columns that the names of folders tell: what they are called, and of ids their kind.
 
         Spark's own way takes them before columns of the same name, and for other values: ``02`` for 2, and
@@ -86,7 +86,9 @@ class SparkFiles(FilesThere):
         }
         files = [_strip(file) for file in frame.inputFiles()]
         tags = [folders[unquote(file)] for file in files]
-        columns = {name: _read_told([tag[name] for tag in tags], name, kind) for name, kind in told.items()}
+        columns = {
+            name: _read_folder_names([tag[name] for tag in tags], name, kind) for name, kind in kinds.items()
+        }
         table = create_table(self.session, pa.table({_PATH: files, **columns}))
         path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
         return frame.withColumn(_PATH, path).join(F.broadcast(table), _PATH).drop(_PATH)
@@ -96,7 +98,7 @@ def _strip(path: str) -> str:
     return re.sub("^file:/+", "/", path)
 
 
-def _read_told(texts: Sequence[str], name: str, kind: str) -> pa.Array:
+def _read_folder_names(texts: Sequence[str], name: str, kind: str) -> pa.Array:
     """What names of folders say: as ids what one machine takes them for (`kind`), and all else must be clear."""
     if kind:
         return pa.array(list(map(int, texts)) if kind == "BIGINT" else texts)
@@ -115,9 +117,9 @@ def _read_told(texts: Sequence[str], name: str, kind: str) -> pa.Array:
         ) from None
 
 
-def describe_table(name: str, frame: DataFrame) -> Source:
+def describe_table(frame: DataFrame) -> Source:
     """What is known of a Spark table: no more than what its columns are called."""
-    return replace(_describe([Part(name, "")], frame.columns), frame=frame)
+    return replace(_describe([Part("the Spark table", "")], frame.columns), frame=frame)
 
 
 def _describe(parts: Sequence[Part], columns: Sequence[str]) -> Source:
