@@ -243,6 +243,10 @@ class IdTable:
 
     def __init__(self, require: Callable[[int], None] = allow_memory) -> None:
         self._require = require
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all ids."""
         self._slots: _Words = np.zeros(4 * _STEP, dtype=np.uint64)
         self._start: Codes = np.zeros(2 * _STEP, dtype=np.int64)  # the first word of each
         self._size: npt.NDArray[np.int32] = np.zeros(2 * _STEP, dtype=np.int32)  # in bytes

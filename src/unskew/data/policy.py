@@ -240,7 +240,7 @@ def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
         time = snapshot.per_entry(log.time)
         rows, b = p.rows, np.ones(len(p.item))
         over_blocks(
-            p.edges(),
+            p.edges,
             len(p.item),
             lambda k, lo, hi: kernels.fill_recency(lo, hi, rows, time, half_life, MOST_HALF_LIVES, b),
         )

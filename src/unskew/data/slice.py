@@ -87,7 +87,7 @@ class Slice:
     def counts(self) -> Codes:
         """Number of users who hold each item, in the order of ``log.items``."""
         p = self.profiles
-        edges = p.edges()
+        edges = p.edges
         sums = np.zeros((len(edges) - 1, p.n_items), dtype=np.int64)
         over_blocks(
             edges,
@@ -411,7 +411,7 @@ def find_pair_shares(profiles: Profiles, shares: Floats, log_weights: Floats) ->
     """``P(u) P(i|u,w)`` of every place of ``profiles.item``; `shares` are P(u)."""
     out, rows = np.zeros(len(profiles.item)), profiles.rows
     over_blocks(
-        profiles.edges(),
+        profiles.edges,
         len(profiles.item),
         lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, profiles.b, log_weights, out),
     )

@@ -59,6 +59,11 @@ def quote_paths(files: Sequence[Path]) -> str:
     return "[" + ", ".join(quote_text(glob.escape(str(f))) for f in files) + "]"
 
 
+def fetch_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    """The first row that a query gives."""
+    return tuple(connection.execute(query).fetchall()[0])
+
+
 def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     """The type of each column of a table, or of a query, as DuckDB calls it."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {query}").fetchall()}
@@ -66,8 +71,7 @@ def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, s
 
 def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
     """How many bytes DuckDB may use before it writes to the disk: by default most of the memory there is."""
-    setting = str(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-    number, unit = setting.split()
+    number, unit = fetch_row(connection, "SELECT current_setting('memory_limit')")[0].split()
     return float(number) * _BYTES[unit]
 
 
@@ -112,10 +116,8 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
-    except pa.ArrowException as error:
-        raise FileError(f"cannot read {name}: {first_line(error)}") from error
-    except OSError as error:  # of DuckDB, through a stream of Arrow, unless the system gave it a number
-        if error.errno is not None:
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the system, not of DuckDB through a stream of Arrow
             raise
         raise FileError(f"cannot read {name}: {first_line(error)}") from error
     except RuntimeError as error:
@@ -127,8 +129,8 @@ def translate_errors(name: str) -> Iterator[None]:
 def _explain(error: duckdb.Error) -> str:
     message = str(error)
     matches = [(re.search(pattern, message), shown) for pattern, shown in _REASONS]
-    reasons = [shown.format(*match.groups()) for match, shown in matches if match]
-    return ": ".join(reasons) if reasons else re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))
+    reasons = ": ".join(shown.format(*match.groups()) for match, shown in matches if match)
+    return reasons or re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))
 
 
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([KMGT])(i?)B", re.IGNORECASE)
@@ -233,7 +235,7 @@ def _measure_memory() -> int | None:
 @contextlib.contextmanager
 def open_spill_folder(connection: duckdb.DuckDBPyConnection) -> Iterator[Path]:
     """A folder for rows, where DuckDB puts what does not fit; removed in the end."""
-    place = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]
+    (place,) = fetch_row(connection, "SELECT current_setting('temp_directory')")
     with temporary_folder(Path(place) / "rows") as folder:
         yield folder
 
