@@ -89,13 +89,8 @@ class Slice:
         p = self.profiles
         edges = p.edges
         sums = np.zeros((len(edges) - 1, p.n_items), dtype=np.int64)
-        over_blocks(
-            edges,
-            len(p.item),
-            lambda k, lo, hi: kernels.count_holders(lo, hi, p.rows, sums[k]),
-        )
-        total: Codes = sums.sum(axis=0)
-        return total
+        over_blocks(edges, len(p.item), lambda k, lo, hi: kernels.count_holders(lo, hi, p.rows, sums[k]))
+        return np.asarray(sums.sum(axis=0))
 
     def shares(self) -> Floats:
         """P(u) of each user, in the order of ``log.users``; 0 for one who holds nothing."""
@@ -110,9 +105,7 @@ class Slice:
 
     def probabilities(self, weights: Weights = None) -> Floats:
         """P(i|w) of each item, in the order of ``log.items``."""
-        if weights is None:
-            return self._unweighted.copy()
-        return self.weigh(weights).marginal()
+        return self._unweighted.copy() if weights is None else self.weigh(weights).marginal()
 
     @cached_property
     def _unweighted(self) -> Floats:
@@ -196,11 +189,10 @@ class Slice:
         if weights is None:
             return Weighting(self, np.zeros(self.profiles.n_items))
         if isinstance(weights, Weighting):
-            if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
-                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
-            same = weights.part.tick == self.tick and weights.part.policy == self.policy
-            if not same or weights.part.after != self.after:
-                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
+            part = weights.part
+            same_rows = part.log is self.log and part.profiles.item is self.profiles.item
+            if not same_rows or (part.tick, part.after, part.policy) != (self.tick, self.after, self.policy):
+                raise InputError(f"these weights belong to {part}, not to {self}", remedy="weigh this one")
             return weights
         if isinstance(weights, type):
             name = weights.__name__
@@ -267,8 +259,7 @@ class Snapshot(Slice):
         if code < 0:
             raise InputError(f"the log has no user {user!r} (it has {self.log.users.examples()})")
         p = self.profiles
-        held: list[Any] = self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist()
-        return held
+        return list(self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist())
 
 
 def _without_removed(profiles: Profiles, removed: Times, tick: int | float) -> tuple[Profiles, Codes]:
@@ -409,11 +400,11 @@ class Weighting:
 
 def find_pair_shares(profiles: Profiles, shares: Floats, log_weights: Floats) -> Floats:
     """``P(u) P(i|u,w)`` of every place of ``profiles.item``; `shares` are P(u)."""
-    out, rows = np.zeros(len(profiles.item)), profiles.rows
+    rows, b, out = profiles.rows, profiles.b, np.zeros(len(profiles.item))
     over_blocks(
         profiles.edges,
-        len(profiles.item),
-        lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, profiles.b, log_weights, out),
+        len(out),
+        lambda _, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, b, log_weights, out),
     )
     return out
 

@@ -124,8 +124,8 @@ class Step:
         if axis.kind != "float":
             whole = round(ticks)
             if whole < 1 or abs(ticks - whole) > 1e-6 * whole:
-                each = "numbers" if axis.kind == "integer" else _name_ticks(axis)
-                raise TimeError(f"the step is {text}, but the times of this log are whole {each}")
+                units = "numbers" if axis.kind == "integer" else UNIT_WORDS[axis.unit or "s"]
+                raise TimeError(f"the step is {text}, but the times of this log are whole {units}")
             ticks = whole
         return cls(ticks=ticks)
 
@@ -186,10 +186,6 @@ def _anchor(axis: TimeAxis, moment: Moment) -> date:
 
 def _remedy(axis: TimeAxis) -> str:
     return f"give {_WRITTEN}" if axis.is_calendar else "give a number"
-
-
-def _name_ticks(axis: TimeAxis) -> str:
-    return UNIT_WORDS[axis.unit or "s"]
 
 
 LAST = "last"

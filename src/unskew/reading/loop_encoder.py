@@ -41,9 +41,8 @@ def encode_in_loops(rows: TypedRows, *, in_files: bool) -> Log:
 
 def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
     user_ids, item_ids, number, dropped = read_rows(rows, waiting)
-    ranked = waiting.sort(user_ids, item_ids)
-    users, items = rows.make_ids(ranked.users, rows.names.user), rows.make_ids(ranked.items, rows.names.item)
-    log = rows.make_log(users, items, *ranked.profiles)
+    (users, items), profiles = waiting.sort(user_ids, item_ids)
+    log = rows.make_log(rows.make_ids(users, rows.names.user), rows.make_ids(items, rows.names.item), *profiles)
     return replace(log, reading=Reading(number, number - dropped - len(log), dropped))
 
 
@@ -109,14 +108,6 @@ class _CodedBatch(NamedTuple):
 _GROUPS = 64  # of users, by the remainder of their code
 _MOST_ROWS = 4_000_000  # of a group that wait before it is folded
 _BYTES_A_ROW = 28  # of a group, while it is folded
-
-
-class SortedRows(NamedTuple):
-    """The profiles of a log, with the ids of users and items by rank."""
-
-    users: pa.Array
-    items: pa.Array
-    profiles: Ordered
 
 
 class MemoryStorage:
@@ -218,9 +209,10 @@ class CodedRows:
         self._append(k, folded)
         self._most[k] = max(self._most[k], 2 * len(folded.user))
 
-    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
-        """Fold repeats, number users by size and items by frequency, ties by id, and sort. Nothing waits then, and
-        the columns are empty.
+    def sort(self, users: IdColumn, items: IdColumn) -> tuple[tuple[pa.Array, pa.Array], Ordered]:
+        """Fold repeats, number users by size and items by frequency, ties by id, and sort.
+
+        Returns the ids of users and items by rank, and the profiles. No row waits then; the columns are empty.
         """
         assert self._empty is not None
         sizes, counts = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
@@ -251,7 +243,7 @@ class CodedRows:
         self._memory.require(entry * int(sizes.sum()) + 32 * len(sizes) + 4 * len(counts))
         writer = ProfileWriter(by_size, by_count, sizes, len(counts), self._empty.time.dtype, _GROUPS)
         over_blocks(groups, self._n, write)
-        return SortedRows(*ids, writer.finish())
+        return ids, writer.finish()
 
     def _fold(self, k: int, users: int, items: int) -> Folded:
         """The rows of a group, gathered by user: those whose code is ``k + _GROUPS * u`` as user u."""

@@ -132,7 +132,7 @@ def read_log(
         refuse_on_spark(removed=removed, labels=labels, time_format=time_format, query=query, **options.given())
         from unskew.engines.spark.layout import read_spark_log
 
-        log_on_spark: Any = read_spark_log(
+        log_on_spark = read_spark_log(
             source,
             {"user": user, "item": item, "time": time},
             exposed=exposed,

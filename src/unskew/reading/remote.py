@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from unskew.errors import FileError, InputError, option
 from unskew.progress import progress
-from unskew.reading.connection import quote_name
+from unskew.reading.connection import quote_name, without_categoricals
 from unskew.reading.input_files import InputFile
 from unskew.text import SECRETS, hide_secrets
 
@@ -182,24 +182,14 @@ def _scan(dataset: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
 
 def _decode_categories(reader: pa.RecordBatchReader, columns: Sequence[str]) -> pa.RecordBatchReader:
     """The same with categories as values, since each batch may have others."""
-    fields = [reader.schema.field(name) for name in columns]
-    if not any(pa.types.is_dictionary(field.type) for field in fields):
+    if not any(pa.types.is_dictionary(reader.schema.field(name).type) for name in columns):
         return reader
-    plain = pa.schema(
-        [
-            pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-            for field in fields
-        ]
-    )
 
-    def decode() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            arrays = [batch.column(name) for name in columns]
-            yield pa.record_batch(
-                [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays], schema=plain
-            )
+    def decode(table: pa.Table) -> pa.Table:
+        return without_categoricals(table.select(list(columns)))
 
-    return pa.RecordBatchReader.from_batches(plain, decode())
+    batches = (batch for each in reader for batch in decode(pa.Table.from_batches([each])).to_batches())
+    return pa.RecordBatchReader.from_batches(decode(reader.schema.empty_table()).schema, batches)
 
 
 def open_query(uri: str, query: str | None, stack: ExitStack) -> BatchStream:
@@ -243,8 +233,7 @@ def _find_driver(uri: str, name: str) -> Callable[[str], Any]:
             f"cannot read {name}: the ADBC driver of {driver} is not installed",
             remedy=f"pip install '{package}', or save the result of the query as a Parquet file",
         ) from None
-    connect: Callable[[str], Any] = module.connect
-    return connect
+    return module.connect  # type: ignore[no-any-return]
 
 
 def _pass_on(reader: pa.RecordBatchReader, name: str, uri: str) -> Iterator[pa.RecordBatch]:

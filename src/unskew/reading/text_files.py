@@ -13,13 +13,14 @@ import mmap
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import duckdb
 
 from unskew.data.date_grammar import parse_time
 from unskew.errors import EmptyError, FileError
-from unskew.reading.connection import quote_paths, quote_text
+from unskew.reading.connection import find_types, quote_paths, quote_text
 from unskew.reading.input_files import FileOptions, InputFile, name_columns
 from unskew.reading.unpacking import open_unpacked, read_head
 
@@ -59,15 +60,8 @@ class CsvForm:
         if not form.rows:
             raise EmptyError(f"{file.name} has no values in it")
         blank = len(text[: len(text) - len(shown)].splitlines())
-        description = describe_text(form, file.notes)
-        return cls(
-            form.sep,
-            name_columns(file, form.rows[0], header=form.header),
-            blank,
-            form.header,
-            form.quote,
-            description,
-        )
+        names = name_columns(file, form.rows[0], header=form.header)
+        return cls(form.sep, names, blank, form.header, form.quote, describe_text(form, file.notes))
 
 
 def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable) -> str:
@@ -105,17 +99,17 @@ def _refuse_long_lines(file: InputFile) -> None:
 def open_json(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:
     """SQL for JSON lines (or one array) of objects, each value as JSON."""
     paths = quote_paths([file.path for file in files])
-    columns_found = connection.execute(
-        f"DESCRIBE SELECT * FROM read_json({paths}, union_by_name=true, hive_partitioning=false)"
-    ).fetchall()
-    if [row[0] for row in columns_found] == ["json"]:  # what DuckDB calls values that are no objects
-        if columns_found[0][1] == "JSON":
+    kinds = find_types(
+        connection, f"SELECT * FROM read_json({paths}, union_by_name=true, hive_partitioning=false)"
+    )
+    if list(kinds) == ["json"]:  # what DuckDB calls values that are no objects
+        if kinds["json"] == "JSON":
             raise EmptyError(f"{files[0].name} has no rows")
         raise FileError(
             f"{files[0].name} does not hold JSON objects",
             remedy="write one on each line, such as {'user': 1, ...}",
         )
-    columns = ", ".join(f"{quote_text(row[0])}: 'JSON'" for row in columns_found)
+    columns = ", ".join(f"{quote_text(name)}: 'JSON'" for name in kinds)
     return f"read_json({paths}, columns={{{columns}}}, hive_partitioning=false)"
 
 
@@ -171,16 +165,13 @@ def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
     header = options.header
     if header is None:
         header = options.column_names is None if evident is None else evident
-    guesses = []
-    if options.sep is None and sep not in _USUAL:
-        guesses.append("sep")
-    if options.header is None and not header and options.column_names is None:
-        guesses.append("header")
-    if options.header is None and header and options.column_names is not None:
-        guesses.append("header replaced")
-    if options.quote is None and not quote and sep in ",;|":
-        guesses.append("quote")
-    return TextForm(sep, quote, rows, header, tuple(guesses))
+    doubts = {
+        "sep": options.sep is None and sep not in _USUAL,
+        "header": options.header is None and not header and options.column_names is None,
+        "header replaced": options.header is None and header and options.column_names is not None,
+        "quote": options.quote is None and not quote and sep in ",;|",
+    }
+    return TextForm(sep, quote, rows, header, tuple(name for name, is_doubtful in doubts.items() if is_doubtful))
 
 
 def find_separator(lines: Sequence[str]) -> str:
@@ -207,9 +198,7 @@ def find_quote(text: str, sep: str, *, whole: bool) -> str:
     tabs, spaces or '::' are quoted only if the first lines show it: there a quote is mostly a part of a title.
     """
     are_closed = _check_quotes(text, sep, whole=whole)
-    if are_closed is None:
-        return '"' if sep in ",;|" else ""
-    return '"' if are_closed else ""
+    return '"' if are_closed or (are_closed is None and sep in ",;|") else ""
 
 
 def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
@@ -243,13 +232,8 @@ def cut_lines(text: str, sep: str, quote: str, *, whole: bool) -> tuple[tuple[st
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, **options)
     else:
         lines = (line.split(sep) for line in re.split(r"\r\n|\r|\n", text))
-    rows = []
-    for row in lines:
-        if row and row != [""]:
-            rows.append(tuple(row))
-        if len(rows) > _LINES:
-            break
-    return tuple(rows[: _LINES if whole or len(rows) > _LINES else max(len(rows) - 1, 1)])
+    rows = tuple(islice((tuple(row) for row in lines if row and row != [""]), _LINES + 1))
+    return rows[: _LINES if whole or len(rows) > _LINES else max(len(rows) - 1, 1)]
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> bool | None:
@@ -268,9 +252,7 @@ def find_header(rows: Sequence[Sequence[str]]) -> bool | None:
             words += 1
         if kind in ("number", "time") and below <= {kind}:
             alike += 1
-    if words == alike:
-        return None if words == 0 else False
-    return words > alike
+    return None if words == alike == 0 else words > alike
 
 
 def classify(value: str) -> str | None:
