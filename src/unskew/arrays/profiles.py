@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 class Profiles:
     """The arrays of a set of profiles; the profile of u is ``item[start[u]:stop[u]]``."""
 
-    # Offsets and item codes. A user whose start equals its stop is left out.
+    # Offsets and item codes. A user whose start equals its stop has no items.
     start: Offsets
     stop: Offsets
     item: Items

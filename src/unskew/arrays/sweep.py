@@ -37,7 +37,7 @@ class Sweep:
         return self._pass(theta, None, None)
 
     def marginal_and_levels(self, theta: Floats, level: Levels) -> tuple[Floats, Floats]:
-        """The marginal, and P(u) by the highest `level` that u holds. One pass."""
+        """The marginal, and P(u) by the highest `level` of the items of u. One pass."""
         q = self._pass(theta, None, level)
         return q, self._levels.sum(axis=0) / self._total
 
@@ -46,7 +46,7 @@ class Sweep:
         return self._pass(theta, ratio, None)
 
     def highest(self, ratio: Floats, level: Levels) -> tuple[float, Floats]:
-        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
+        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` of the items of u. One pass."""
         rows, levels = self.profiles.rows, self._levels
         self.count += 1
 
@@ -58,7 +58,7 @@ class Sweep:
         return total / self._total, levels.sum(axis=0) / self._total
 
     def reach(self, items: Mask) -> float:
-        """P(u holds any of these items). Not counted as a pass: it is asked once, for a report."""
+        """P(u has any of these items). Not counted as a pass: it is asked once, for a report."""
         held = count_kept(self.profiles, items) > 0
         if self.profiles.a is None:
             return int(np.count_nonzero(held)) / self._total

@@ -212,11 +212,11 @@ def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
         )
 
 
-def require_snapshot(given: Any) -> Snapshot:
+def require_snapshot(value: Any) -> Snapshot:
     """Refuse what is no snapshot, above all a window: profiles must not hold what came later."""
     return require_instance(
         Snapshot,
-        given,
+        value,
         "a snapshot",
         "give the profiles at a date, such as log.at(date); to hold out later interactions, use "
         f"{option('after')}",
@@ -260,7 +260,7 @@ class HeldOutSplit:
 
     @classmethod
     def by_last_item(cls, snapshot: Snapshot) -> HeldOutSplit:
-        """The last item of each profile is held out from the rest of it; who has no other item is left out."""
+        """The last item of each profile is held out from the rest of it; users with one item are excluded."""
         whole = LastItems.of(snapshot)
         pairs = whole.restrict(snapshot.sizes() > 1)
         if not pairs.shares().any():

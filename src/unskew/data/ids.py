@@ -176,11 +176,11 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
     return wanted
 
 
-def are_comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
+def are_comparable(first: pa.DataType, second: pa.DataType) -> bool:
     """Whether ids of these types can be the same; text is never the same as a number, 1 and 1.0 are."""
-    if pa.types.is_null(theirs):
+    if pa.types.is_null(first):
         return True
-    return kind_of(theirs) == kind_of(ours) or {kind_of(theirs), kind_of(ours)} == _NUMBERS
+    return kind_of(first) == kind_of(second) or {kind_of(first), kind_of(second)} == _NUMBERS
 
 
 def _write_ids(values: pa.Array) -> pa.Array:

@@ -183,7 +183,7 @@ class Log(DatedLog):
         Rows that repeat an earlier one of the same user and item, for views that drop the earlier one; None if
         they were not kept.
     view_report
-        Of a view: what it left out, and why it was taken.
+        Of a view: what it dropped, and why it was taken.
     view_details
         Of a view: what it was made from, in a few words. Weights that were made under another are refused.
     cut

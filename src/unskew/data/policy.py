@@ -69,11 +69,11 @@ def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask 
     return eligible if cohort is None else eligible & cohort
 
 
-def find_users(one: Slice, mask: Mask, other: Slice) -> Mask:
-    """Which users of `other` are in the `mask` of `one`; the two may come from different logs."""
-    if one.log.users is other.log.users:
+def find_users(part: Slice, mask: Mask, other: Slice) -> Mask:
+    """Which users of `other` are in the `mask` of `part`; the two may come from different logs."""
+    if part.log.users is other.log.users:
         return mask
-    codes = one.log.users.codes(other.log.users.values)
+    codes = part.log.users.codes(other.log.users.values)
     return np.where(codes >= 0, mask[codes], False)
 
 

@@ -72,12 +72,12 @@ class Slice:
 
     @property
     def n_users(self) -> int:
-        """Number of users who hold anything."""
+        """Number of users with items."""
         return int(np.count_nonzero(self.profiles.stop != self.profiles.start))
 
     @property
     def n_items(self) -> int:
-        """Number of items that anyone holds."""
+        """Number of items that anyone has."""
         return int(np.count_nonzero(self.counts()))
 
     def sizes(self) -> Codes:
@@ -85,7 +85,7 @@ class Slice:
         return self.profiles.sizes()
 
     def counts(self) -> Codes:
-        """Number of users who hold each item, in the order of ``log.items``."""
+        """Number of users who have each item, in the order of ``log.items``."""
         p = self.profiles
         edges = p.edges
         sums = np.zeros((len(edges) - 1, p.n_items), dtype=np.int64)
@@ -93,7 +93,7 @@ class Slice:
         return np.asarray(sums.sum(axis=0))
 
     def shares(self) -> Floats:
-        """P(u) of each user, in the order of ``log.users``; 0 for one who holds nothing."""
+        """P(u) of each user, in the order of ``log.users``; 0 for one without items."""
         return self.profiles.shares()
 
     def share_of(self, users: Mask) -> Share:
@@ -235,7 +235,7 @@ class Snapshot(Slice):
 
     @classmethod
     def cut_off(cls, log: Log, moment: Moment) -> Snapshot:
-        """The same, of a part of a log in which maybe nobody holds anything yet."""
+        """The same, of a part of a log in which maybe nobody has an item yet."""
         profiles = log.profiles(log.stops_at(moment.tick))
         entries = None
         if log.removed is not None:

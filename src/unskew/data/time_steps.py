@@ -75,15 +75,15 @@ class Step:
     ticks: float = 0.0
 
     @classmethod
-    def of(cls, axis: TimeAxis, given: Any, text: str | None = None) -> Step:
+    def of(cls, axis: TimeAxis, step: Any, text: str | None = None) -> Step:
         """Read a step given by a person, who wrote it as `text`."""
-        value, text = to_python_value(given), repr(given) if text is None else text
+        value, text = to_python_value(step), repr(step) if text is None else text
         if isinstance(value, str):
-            return cls._of_text(axis, value.strip().lower(), given)
+            return cls._of_text(axis, value.strip().lower(), step)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
+            raise TimeError(f"{step!r} is not a step", remedy=_remedy(axis))
         if not (value > timedelta(0) if isinstance(value, timedelta) else 0 < value < math.inf):
-            raise TimeError(f"the step is {given!r}; it must be positive")
+            raise TimeError(f"the step is {step!r}; it must be positive")
         if axis.is_calendar:
             days = value / timedelta(days=1) if isinstance(value, timedelta) else value
             if days == int(days):
@@ -91,12 +91,12 @@ class Step:
         return cls._of_ticks(axis, axis.duration(value), text)
 
     @classmethod
-    def _of_text(cls, axis: TimeAxis, text: str, given: str) -> Step:
+    def _of_text(cls, axis: TimeAxis, text: str, step: str) -> Step:
         match = _STEP.fullmatch(text.removeprefix("+"))
         if match is None:
             if re.fullmatch(_STEP.pattern, text.removeprefix("-")):
-                raise TimeError(f"the step is {given!r}; it must be positive")
-            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
+                raise TimeError(f"the step is {step!r}; it must be positive")
+            raise TimeError(f"{step!r} is not a step", remedy=_remedy(axis))
         number, unit = float(match[1]), match[2]
         if number.is_integer():
             number = int(number)
@@ -104,20 +104,20 @@ class Step:
             return cls.of(axis, number)
         if not axis.is_calendar:
             raise TimeError(
-                f"{given!r} is a step of the calendar, but the times of this log are plain numbers",
+                f"{step!r} is a step of the calendar, but the times of this log are plain numbers",
                 remedy=f"give a number, or say what the numbers count with {option('time_unit')}",
             )
         if unit not in (*_LENGTHS, *_CALENDAR):
             hint = " (min for minutes, mo for months)" if unit == "m" else ""
-            raise TimeError(f"{given!r} is not a step{hint}", remedy=_remedy(axis))
+            raise TimeError(f"{step!r} is not a step{hint}", remedy=_remedy(axis))
         if not number > 0:
-            raise TimeError(f"the step is {given!r}; it must be positive")
+            raise TimeError(f"the step is {step!r}; it must be positive")
         if unit in _LENGTHS:
-            return cls.of(axis, number * _LENGTHS[unit], repr(given))
+            return cls.of(axis, number * _LENGTHS[unit], repr(step))
         days, months = _CALENDAR[unit]
         if months and number != int(number):
-            raise TimeError(f"the step is {given!r}; give a whole number of months or years")
-        return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(given))
+            raise TimeError(f"the step is {step!r}; give a whole number of months or years")
+        return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(step))
 
     @classmethod
     def _of_ticks(cls, axis: TimeAxis, ticks: float, text: str) -> Step:

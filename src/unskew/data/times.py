@@ -338,14 +338,14 @@ class ReadsTimes(Protocol):
         """A time where something begins."""
 
 
-def read_windows(axis: ReadsTimes, given: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
+def read_windows(axis: ReadsTimes, windows: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
     """The windows that somebody gave, in the order of time; those that touch or overlap stay apart.
 
     >>> from unskew.data.times import TimeAxis
     >>> [str(window) for window in read_windows(TimeAxis("integer"), ["430:450", (330, 350), "480:"])]
     ['330:350', '430:450', '480:']
     """
-    several: Iterable[Any] = [given] if isinstance(given, str | TimeWindow) or _is_pair(given) else given
+    several: Iterable[Any] = [windows] if isinstance(windows, str | TimeWindow) or _is_pair(windows) else windows
     return tuple(sorted({_read_window(axis, window, name) for window in several}))
 
 

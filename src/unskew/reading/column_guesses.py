@@ -447,16 +447,16 @@ def choose_alike(columns: Sequence[str], table: str, like: Columns, what: str) -
     return Columns(**chosen)
 
 
-def choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:
+def choose_columns(source: Source, named: dict[str, str | int | None]) -> tuple[Columns, str]:
     """The columns of users, items and times, and what is to be said about those that were guessed."""
-    if None not in given.values():
+    if None not in named.values():
         guesses = {}
     elif source.has_no_names:
-        guesses = _guess_columns(source, given)
+        guesses = _guess_columns(source, named)
     else:
-        guesses = _find_usual(source.columns, given)
+        guesses = _find_usual(source.columns, named)
     chosen = {}
-    for role, name in given.items():
+    for role, name in named.items():
         default = next(
             (d for d in DEFAULT_NAMES[role] if d in source.columns), guesses.get(role, DEFAULT_NAMES[role][0])
         )
@@ -469,10 +469,10 @@ def choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[
     return Columns(**chosen), f"column{'s' * many} {columns} {'are' if many else 'is'} {roles}"
 
 
-def _find_usual(columns: Sequence[str], given: dict[str, str | int | None]) -> dict[str, str]:
+def _find_usual(columns: Sequence[str], named: dict[str, str | int | None]) -> dict[str, str]:
     """Columns with a usual name, such as ``user_id``, for those that were not named; none if several have one."""
     usual = {}
-    for role, name in given.items():
+    for role, name in named.items():
         if name is None and not any(default in columns for default in DEFAULT_NAMES[role]):
             candidates = [column for column in columns if shorten_name(column) in USUAL_NAMES[role]]
             if len(candidates) == 1:
@@ -480,15 +480,15 @@ def _find_usual(columns: Sequence[str], given: dict[str, str | int | None]) -> d
     return usual
 
 
-def _guess_columns(source: Source, given: dict[str, str | int | None]) -> dict[str, str]:
-    """The columns that were not named, of files that do not name them either: by what they hold."""
-    named = {role: name for role, name in given.items() if name is not None}
-    taken = {role: find_place(source.columns, name) or str(name) for role, name in named.items()}
+def _guess_columns(source: Source, named: dict[str, str | int | None]) -> dict[str, str]:
+    """The columns that were not roles, of files that do not name them either: by what they hold."""
+    roles = {role: name for role, name in named.items() if name is not None}
+    taken = {role: find_place(source.columns, name) or str(name) for role, name in roles.items()}
     rows = source.sample()
     guessed = guess_by_content(source.columns, rows, taken)
     if guessed is None:
         shown = ", ".join(map(repr, rows[0])) if rows else "nothing"
-        example = " ".join(option(role, str(k + 1)) for k, role in enumerate(given))
+        example = " ".join(option(role, str(k + 1)) for k, role in enumerate(named))
         raise ColumnError(
             f"{source.name} has no header, and it is not clear which of its columns is which (the first row is "
             f"{shown})",
@@ -528,10 +528,10 @@ def require_column(source: Source, name: str | int, role: str) -> str:
     return name
 
 
-def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
+def _find_likely(name: str, role: str, columns: Sequence[str]) -> str | None:
     """The column that was meant: one of nearly the same name, else one that is often called so."""
-    lowered = {str(c).lower(): c for c in have}
+    lowered = {str(c).lower(): c for c in columns}
     close = closest(name.lower(), lowered)
     if close is not None:
         return lowered[close]
-    return next(iter(find_by_words(role, have, name.lower())), None)
+    return next(iter(find_by_words(role, columns, name.lower())), None)

@@ -186,19 +186,20 @@ def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
 
 
 def time_column(
-    source: Source, kind: str, short: str, name: str, how: TimeReading = _AS_WRITTEN, *, last_year: int = 2099
+    source: Source, kind: str, short: str, name: str, reading: TimeReading = _AS_WRITTEN, *, last_year: int = 2099
 ) -> TimeColumn:
     """How to read a column of times; of numbers such as 20130601, if none is later than `last_year`."""
-    zone, unit = source.zone(name), how.unit
+    zone, unit = source.zone(name), reading.unit
     if kind == _NOTHING:
         return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
-    if how.format is not None and kind in (*_INTEGERS, *_WIDE):
+    if reading.format is not None and kind in (*_INTEGERS, *_WIDE):
         kind, short = "VARCHAR", f"{short}::VARCHAR"
     if kind == "VARCHAR":
-        kind, short, zone = read_text_times(source, short, name, how.format)
-    elif how.format is not None:
+        kind, short, zone = read_text_times(source, short, name, reading.format)
+    elif reading.format is not None:
         raise TimeError(
-            f"{option('time_format', how.format)} reads texts, but column {name!r} holds {kind.lower()} values",
+            f"{option('time_format', reading.format)} reads texts, but column {name!r} holds "
+            f"{kind.lower()} values",
             remedy=f"leave out {option('time_format')}",
         )
     is_number = family_of(kind) == "numbers"

@@ -66,8 +66,8 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     """The name of one table of a DuckDB file, attached to the connection."""
     (file,) = files
     name = f"attached_{zlib.crc32(str(file.path).encode()):08x}"
-    have = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
-    if name not in have:
+    attached = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+    if name not in attached:
         connection.execute(f"ATTACH {quote_text(str(file.path))} AS {name} (READ_ONLY, TYPE duckdb)")
     rows = connection.execute(
         f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = '{name}' AND NOT internal"

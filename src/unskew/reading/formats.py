@@ -147,9 +147,9 @@ def find_format(file: InputFile) -> Format:
     real = next((form for form in FORMATS if form.magic and head.startswith(form.magic, form.magic_at)), None)
     ending = find_ending(file.path)
     if file.options.format is not None:
-        asked = next(form for form in FORMATS if form.key == file.options.format)
-        named: Format | None = asked
-        claim = f"is to be read as {with_article(f'{asked.name} file')}"
+        requested = next(form for form in FORMATS if form.key == file.options.format)
+        named: Format | None = requested
+        claim = f"is to be read as {with_article(f'{requested.name} file')}"
         remedy = f"leave out {option('format')}"
     else:
         named = next((form for form in FORMATS if ending in form.endings and ending not in _SHARED_ENDINGS), None)

@@ -64,19 +64,19 @@ class FileOptions:
     expected: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, **given: Any) -> FileOptions:
+    def of(cls, **options: Any) -> FileOptions:
         """From what somebody gave, by the names of the attributes, checked and in one form."""
-        if given.get("format") == "tsv" and given.get("sep") is None:
-            given["sep"] = "tab"
-        return cls(**{name: _READERS[name](value) for name, value in given.items() if value is not None})
+        if options.get("format") == "tsv" and options.get("sep") is None:
+            options["sep"] = "tab"
+        return cls(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
-    def given(self) -> dict[str, Any]:
+    def explicit(self) -> dict[str, Any]:
         """What was said, by the names of the options."""
         return {name: getattr(self, name) for name in _READERS if getattr(self, name) is not None}
 
     def update(self, other: FileOptions) -> Self:
         """These options, but what the other says where it says something."""
-        return replace(self, **other.given())
+        return replace(self, **other.explicit())
 
     def expect(self, *names: object) -> Self:
         """The same where these columns are asked for; a number is no name."""

@@ -79,7 +79,7 @@ class Part:
     kinds: Mapping[str, str] = field(default_factory=dict)
     schema: pa.Schema | None = None  # its Arrow schema, if it has one: this tells zones and categoricals
     # What it was taken for, if it does not make that clear by itself: "tab-separated text without a header".
-    said: str = ""
+    read_as: str = ""
     file: InputFile | None = None  # None for a frame
 
     @property
@@ -155,10 +155,10 @@ class Source:
         return [(*row, *[""] * (len(self.columns) - len(row))) for row in texts]  # its columns come first
 
     @property
-    def said(self) -> str:
+    def read_as(self) -> str:
         """What its files were taken for, where they do not make that clear by themselves."""
-        first_names = {part.said: part.name for part in reversed(self.parts) if part.said}
-        return "; ".join(f"{name}: read as {said}" for said, name in reversed(first_names.items()))
+        first_names = {part.read_as: part.name for part in reversed(self.parts) if part.read_as}
+        return "; ".join(f"{name}: read as {words}" for words, name in reversed(first_names.items()))
 
     @property
     def is_text(self) -> bool:
@@ -381,9 +381,9 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
     if names_files(source):
         files = [_fetch(file, folder) for file in find_files(source, options)]
         return _open_files(connection, [unpacked for file in files for unpacked in unpack(file, folder)], folder)
-    if options.given():
+    if options.explicit():
         raise InputError(
-            f"{option(next(iter(options.given())))} says how to read a file, and this is a table",
+            f"{option(next(iter(options.explicit())))} says how to read a file, and this is a table",
             remedy="leave it out",
         )
     if isinstance(source, pa.RecordBatch):
@@ -438,7 +438,7 @@ def _open_file(connection: duckdb.DuckDBPyConnection, file: InputFile, number: i
     if format_.read_schema is not None:
         with report_unreadable(file.name):
             schema = format_.read_schema(file.path)
-    description = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
+    description = getattr(form, "read_as", " ".join([format_.name, *file.notes]) if file.notes else "")
     return Part(file.name, relation, format_, form, kinds, schema, description, file)
 
 

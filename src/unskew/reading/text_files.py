@@ -38,7 +38,7 @@ class CsvForm:
     """Empty lines before the first that is read."""
     header: bool = True
     quote: str = '"'
-    said: str = field(default="", compare=False)
+    read_as: str = field(default="", compare=False)
     """What the file was taken for, where it does not make that clear by itself."""
 
     @classmethod
@@ -225,7 +225,7 @@ def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
 
 
 def cut_lines(text: str, sep: str, quote: str, *, whole: bool) -> tuple[tuple[str, ...], ...]:
-    """The first lines as values; a last line that may not be whole is left out if there are others."""
+    """The first lines as values; a last line that may not be whole is dropped if there are others."""
     lines: Iterable[list[str]]
     if len(sep) == 1:
         options: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
