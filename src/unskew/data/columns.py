@@ -170,17 +170,13 @@ def keep_rows(log: Log, keep: Mask, keep_repeats: Mask | None) -> Log:
         exposed=None if exposed is None else exposed[chosen],
         extra={name: values[chosen] for name, values in extra.items()},
         labels={name: replace(labels, codes=codes[name][chosen]) for name, labels in log.labels.items()},
-        repeats=_keep_repeats(repeats, keep_repeats, first, chosen, len(log)),
+        repeats=None if repeats is None else _keep_repeats(repeats, keep_repeats, first, chosen, len(log)),
         unexposed=None,
     )
 
 
-def _keep_repeats(
-    repeats: Repeats | None, keep: Mask | None, used: Codes, chosen: Codes, size: int
-) -> Repeats | None:
+def _keep_repeats(repeats: Repeats, keep: Mask | None, used: Codes, chosen: Codes, size: int) -> Repeats:
     """The repeats of what is left."""
-    if repeats is None:
-        return None
     place = np.full(size, -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
     left = np.ones(len(repeats), dtype=np.bool_) if keep is None else keep.copy()

@@ -31,14 +31,7 @@ class LastItems(Slice):
         start, stop = snapshot.profiles.start.copy(), snapshot.profiles.start.copy()
         start[users] = entries
         stop[users] = entries + 1
-        return cls(
-            log=snapshot.log,
-            at=snapshot.at,
-            tick=snapshot.tick,
-            profiles=replace(snapshot.profiles, start=start, stop=stop),
-            policy=replace(snapshot.policy, held="last"),
-            _entries=snapshot._entries,
-        )
+        return cls.cut_from(snapshot, start, stop, "last")
 
     def __repr__(self) -> str:
         return f"LastItems(at {self.at}: {self.n_users} users, {self.n_items} items)"
@@ -155,8 +148,8 @@ class SplitRule:
         """The rule, ready for JSON: times in the one form that they have on a grid of dates."""
         after: Label | None = None
         if self.after is not None:
-            relative = self._step(log) is not None
-            after = str(self.after).strip() if relative else label_of(log.axis, log.moment(self.after).tick)
+            is_time = not self.is_relative(log)
+            after = label_of(log.axis, log.moment(self.after).tick) if is_time else str(self.after).strip()
         return {"after": after, "leave_last_out": self.leave_last_out}
 
     def is_relative(self, log: Log) -> bool:

@@ -145,7 +145,8 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     arrays |= {f"extra.{name}": pa.array(values) for name, values in log.extra.items()}
     for name, labels in log.labels.items():
         arrays |= {f"label.{name}": labels.values, f"label-codes.{name}": pa.array(labels.codes)}
-    arrays |= _pack_repeats(log.repeats)
+    if log.repeats is not None:
+        arrays |= _pack_repeats(log.repeats)
     about = {
         "format": _FORMAT,
         "axis": asdict(log.axis),
@@ -160,9 +161,7 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     return arrays, about
 
 
-def _pack_repeats(repeats: Repeats | None) -> dict[str, pa.Array]:
-    if repeats is None:
-        return {}
+def _pack_repeats(repeats: Repeats) -> dict[str, pa.Array]:
     arrays = {"repeats.entry": pa.array(repeats.entry), "repeats.time": pa.array(repeats.time)}
     if repeats.exposed is not None:
         arrays["repeats.exposed"] = pa.array(repeats.exposed.view(np.uint8))

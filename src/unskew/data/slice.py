@@ -59,6 +59,12 @@ class Slice:
     _entries: Codes | None = None
     after: Label | None = None
 
+    @classmethod
+    def cut_from(cls, whole: Slice, start: Offsets, stop: Offsets, held: str, after: Label | None = None) -> Self:
+        """What lies between these offsets of another slice; `held` says what that is, as in `Policy`."""
+        profiles, policy = replace(whole.profiles, start=start, stop=stop), replace(whole.policy, held=held)
+        return cls(whole.log, whole.at, whole.tick, profiles, policy, whole._entries, after)
+
     def with_priors(self, p_user: UserPrior = None, p_item: ItemPrior = None) -> Self:
         """The same with another P(u) and P(i|u); see `Log.at`."""
         a, by_user = user_prior(self, p_user)
@@ -298,15 +304,7 @@ class Window(Slice):
         if snapshot._entries is not None:  # without removals an entry's place is its place in the log
             began = np.searchsorted(snapshot._entries, began.astype(np.int64)).astype(began.dtype)
         first = np.minimum(np.maximum(began, snapshot.profiles.start), snapshot.profiles.stop)
-        window = cls(
-            log=snapshot.log,
-            at=snapshot.at,
-            tick=snapshot.tick,
-            profiles=replace(snapshot.profiles, start=first),
-            policy=replace(snapshot.policy, held="window"),
-            _entries=snapshot._entries,
-            after=start.label,
-        )
+        window = cls.cut_from(snapshot, first, snapshot.profiles.stop, "window", start.label)
         if window.n_users == 0:
             raise EmptyError(f"there are no interactions after {start.label} and up to {snapshot.at}")
         return window

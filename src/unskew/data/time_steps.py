@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
@@ -203,11 +203,11 @@ class LogSpan:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person, as `TimeAxis.moment` does; text may be relative to the end of the log."""
-        return self._read(value, begin=False)
+        return self._read(value, self.axis.moment)
 
     def begin(self, value: Any) -> Moment:
         """The same where something begins: a bare date is the start of that day, not its end."""
-        return self._read(value, begin=True)
+        return self._read(value, self.axis.begin)
 
     def is_relative(self, text: str) -> bool:
         """Whether a text says how long before something else: -30d. A negative number is a time of some logs."""
@@ -216,11 +216,10 @@ class LogSpan:
         numbers = self.axis.kind in ("integer", "float", "epoch") and self.first < 0
         return not (numbers and _NUMBER.fullmatch(text))
 
-    def _read(self, value: Any, *, begin: bool) -> Moment:
+    def _read(self, value: Any, read: Callable[[Any], Moment]) -> Moment:
         if isinstance(value, Moment):
             return value
         text = value.strip(SPACE) if isinstance(value, str) else ""
-        read = self.axis.begin if begin else self.axis.moment
         try:
             if text.lower() == LAST:
                 return self._find_end()
@@ -238,15 +237,13 @@ class LogSpan:
 
     def _add_span(self, error: TimeError) -> TimeError:
         """The same error with the span of the log, and with what its numbers count if that is plain to see."""
-        shown = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
-        unit = None if self.axis.is_calendar else find_epoch_unit(self.first, self.last)
-        if unit is None:
-            advice = "" if self.axis.is_calendar else advise_on_numbers(self.first, self.last)
-            return TimeError(f"{error.message} ({shown})", remedy=f"{error.remedy}{'; ' * bool(advice)}{advice}")
-        return TimeError(
-            f"{error.message} ({shown})",
-            remedy=f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says",
-        )
+        remedy, unit = error.remedy, find_epoch_unit(self.first, self.last)
+        if not self.axis.is_calendar and unit is not None:
+            remedy = f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says"
+        elif not self.axis.is_calendar:
+            remedy = "; ".join(filter(None, (remedy, advise_on_numbers(self.first, self.last))))
+        span = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
+        return TimeError(f"{error.message} ({span})", remedy=remedy)
 
 
 def show_span(unit: str, first: int | float, last: int | float) -> str:

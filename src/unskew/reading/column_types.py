@@ -244,8 +244,7 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
     axis_left, axis_when = left.axis, when.axis
     if all_values(source, left.expression, "false"):  # no value in it
         return f"NULL::{'DOUBLE' if axis_when.kind == 'float' else 'BIGINT'}"
-    zones = (axis_left.zone is None, axis_when.zone is None)
-    if zones[0] == zones[1]:
+    if (axis_left.zone is None) == (axis_when.zone is None):
         if (axis_left.kind, axis_left.unit) == (axis_when.kind, axis_when.unit):
             return left.expression
         if (axis_left.kind, axis_when.kind) == ("integer", "float"):

@@ -53,7 +53,10 @@ def _copy_table(
     database: sqlite3.Connection, file: InputFile, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
     _refuse_damage(database, file)
-    table = choose_inside(file, _list_sqlite(database), "table")
+    names = database.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    )
+    table = choose_inside(file, [row[0] for row in names], "table")
     columns = _find_columns(database, table, file)
     schema = pa.schema([(column.name, column.type) for column in columns])
     rows = pa.RecordBatchReader.from_batches(schema, _read_batches(database, table, columns, schema))
@@ -95,13 +98,6 @@ def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
         raise FileError(f"{file.name} is damaged (its schema is no text)", remedy="restore it") from None
     if verdict != ("ok",):
         raise FileError(f"{file.name} is damaged ({verdict[0].splitlines()[-1]})", remedy="restore it")
-
-
-def _list_sqlite(database: sqlite3.Connection) -> list[str]:
-    rows = database.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-    )
-    return [row[0] for row in rows]
 
 
 def _find_columns(database: sqlite3.Connection, table: str, file: InputFile) -> list[_Column]:

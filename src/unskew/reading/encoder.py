@@ -170,8 +170,10 @@ class SqlEncoder:
         others = [c for c in self.rows.others if c != "r"]
         kept = [f"arg_min({c}, row(t, {c})) AS {c}" for c in others]
         if self.rows.removed:
+            is_float = find_types(self.sql, "good")["t"] == "DOUBLE"
+            never = "'infinity'::DOUBLE" if is_float else str(np.iinfo(np.int64).max)  # the largest tick
             # one row for each time, so that the order below is the only one there is
-            at_once = ", ".join([f"max(coalesce(r, {self._never()})) AS r", *(f"min({c}) AS {c}" for c in others)])
+            at_once = ", ".join([f"max(coalesce(r, {never})) AS r", *(f"min({c}) AS {c}" for c in others)])
             came = f"(SELECT u, i, t, {at_once} FROM {rows} WHERE r IS NULL OR r > t GROUP BY u, i, t)"
             # stays that overlap are one: a new one begins after the end of all before it
             order = "OVER (PARTITION BY u, i ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND"
@@ -184,11 +186,6 @@ class SqlEncoder:
             chosen = ", ".join(["u", "i", "min(t) AS t", *kept])
             self.sql.execute(f"CREATE TEMP TABLE {into} AS SELECT {chosen} FROM {rows} GROUP BY u, i")
         return int(fetch_row(self.sql, f"SELECT count(*) FROM {into}")[0])
-
-    def _never(self) -> str:
-        """The largest tick: when an item leaves that never leaves."""
-        is_float = find_types(self.sql, "good")["t"] == "DOUBLE"
-        return "'infinity'::DOUBLE" if is_float else str(np.iinfo(np.int64).max)
 
     def _rank(self) -> None:
         """Number users by size and items by frequency, ties by id: the same for any order of rows."""

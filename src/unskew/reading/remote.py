@@ -10,6 +10,7 @@ temporary table of DuckDB, batch by batch, which goes to the disk if it exceeds 
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import importlib
 import re
@@ -161,7 +162,11 @@ def as_stream(source: Any) -> BatchStream | None:
     """What can be read in batches alone: a dataset or reader of Arrow, or any object that exports a stream."""
     module = type(source).__module__
     if module.startswith("pyarrow.") and hasattr(source, "scanner"):
-        return BatchStream("the dataset", source.schema, lambda columns: _scan(source, columns))
+        return BatchStream(
+            "the dataset",
+            source.schema,
+            lambda columns: source.scanner(columns=list(columns), batch_size=_BATCH).to_reader(),
+        )
     if isinstance(source, pa.RecordBatchReader):
         return BatchStream("the stream", source.schema, lambda _: source)
     if hasattr(source, "__arrow_c_stream__"):
@@ -174,10 +179,6 @@ def as_stream(source: Any) -> BatchStream | None:
         cursor_reader = source.fetch_record_batch()
         return BatchStream("the cursor", cursor_reader.schema, lambda _: cursor_reader)
     return None
-
-
-def _scan(dataset: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
-    return dataset.scanner(columns=list(columns), batch_size=_BATCH).to_reader()
 
 
 def _decode_categories(reader: pa.RecordBatchReader, columns: Sequence[str]) -> pa.RecordBatchReader:
@@ -280,7 +281,5 @@ def _advise(reason: str) -> str:
 
 def _close(resource: Any) -> None:
     """Close a cursor or a connection, which may be lost already."""
-    try:
+    with contextlib.suppress(Exception):
         resource.close()
-    except Exception:
-        return
