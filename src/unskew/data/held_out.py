@@ -147,9 +147,10 @@ class SplitRule:
     def describe(self, log: Log) -> dict[str, Any]:
         """The rule, ready for JSON: times in the one form that they have on a grid of dates."""
         after: Label | None = None
-        if self.after is not None:
-            is_time = not self.is_relative(log)
-            after = label_of(log.axis, log.moment(self.after).tick) if is_time else str(self.after).strip()
+        if self.is_relative(log):
+            after = str(self.after).strip()
+        elif self.after is not None:
+            after = label_of(log.axis, log.moment(self.after).tick)
         return {"after": after, "leave_last_out": self.leave_last_out}
 
     def is_relative(self, log: Log) -> bool:

@@ -457,10 +457,9 @@ def choose_columns(source: Source, named: dict[str, str | int | None]) -> tuple[
         guesses = _find_usual(source.columns, named)
     chosen = {}
     for role, name in named.items():
-        default = next(
-            (d for d in DEFAULT_NAMES[role] if d in source.columns), guesses.get(role, DEFAULT_NAMES[role][0])
-        )
-        chosen[role] = require_column(source, default if name is None else name, role)
+        usual = (default for default in DEFAULT_NAMES[role] if default in source.columns)
+        likely = next(usual, guesses.get(role, DEFAULT_NAMES[role][0]))
+        chosen[role] = require_column(source, likely if name is None else name, role)
     if len(set(chosen.values())) < 3:
         raise ColumnError(f"user, item and time must be three different columns, not {', '.join(chosen.values())}")
     if not guesses:

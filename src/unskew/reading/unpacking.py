@@ -92,7 +92,8 @@ def unpack(file: InputFile, folder: Path) -> list[InputFile]:
     """What is to be read in place of a file: itself, or what was unpacked from it into `folder`."""
     with _report(file.name):
         packing = packing_of(file.path)
-    if packing is None or (packing in _READ_BY_DUCKDB and file.path.suffix.lower() == packing and _is_text(file)):
+    read_by_duckdb = packing in _READ_BY_DUCKDB and file.path.suffix.lower() == packing
+    if packing is None or (read_by_duckdb and _detect_encoding(file) is not None):
         return [file]
     if packing == ".zip":
         return _unpack_archive(file, folder)
@@ -106,8 +107,7 @@ def recode(file: InputFile, folder: Path) -> InputFile:
     """The same text in UTF-8: the file itself if that is what it is in."""
     encoding, notes = file.options.encoding, file.notes
     if encoding is None:
-        head, whole = read_head(file.path, file.name)
-        encoding = find_encoding(head, whole=whole)
+        encoding = _detect_encoding(file)
         if encoding is None:
             raise FileError(
                 f"cannot read {file.name}: it is not text",
@@ -174,9 +174,9 @@ def _unpack_archive(file: InputFile, folder: Path) -> list[InputFile]:
         return unpacked
 
 
-def _is_text(file: InputFile) -> bool:
+def _detect_encoding(file: InputFile) -> str | None:
     head, whole = read_head(file.path, file.name)
-    return find_encoding(head, whole=whole) is not None
+    return find_encoding(head, whole=whole)
 
 
 def _is_content(entry: zipfile.ZipInfo) -> bool:
