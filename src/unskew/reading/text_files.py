@@ -12,7 +12,7 @@ import io
 import mmap
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -30,19 +30,20 @@ _LONGEST = 2**24  # bytes of a line: DuckDB looks at twice that at a time, and d
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How to cut a CSV file: files of the same form are read together."""
+    """How to cut a text file: files of the same form are read together."""
 
-    delimiter: str
-    columns: tuple[str, ...]
-    blank: int = 0
-    """Empty lines before the first that is read."""
-    header: bool = True
-    quote: str = '"'
-    read_as: str = field(default="", compare=False)
-    """What the file was taken for, where it does not make that clear by itself."""
+    # What stands between values, and around those that contain it; quote is empty if there are none.
+    sep: str
+    quote: str
+    header: bool  # whether the first line names the columns
+    rows: tuple[tuple[str, ...], ...] = field(compare=False)  # the first lines, cut
+    doubts: tuple[str, ...] = field(compare=False)  # what of this the file does not make clear by itself
+    columns: tuple[str, ...] = ()
+    blank: int = 0  # empty lines before the first that is read
+    read_as: str = field(default="", compare=False)  # what the file was taken for, if that is not clear
 
-    @classmethod
-    def of(cls, file: InputFile) -> CsvForm:
+    @staticmethod
+    def of(file: InputFile) -> CsvForm:
         """From the first lines of the file."""
         head, whole = read_head(file.path, file.name)
         text = head.decode(errors="replace").removeprefix("\ufeff")
@@ -61,7 +62,7 @@ class CsvForm:
             raise EmptyError(f"{file.name} has no values in it")
         blank = len(text[: len(text) - len(shown)].splitlines())
         names = name_columns(file, form.rows[0], header=form.header)
-        return cls(form.sep, names, blank, form.header, form.quote, describe_text(form, file.notes))
+        return replace(form, columns=names, blank=blank, read_as=describe_text(form, file.notes))
 
 
 def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable) -> str:
@@ -70,7 +71,7 @@ def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Has
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in form.columns)
     return (
         f"read_csv({quote_paths([file.path for file in files])}, auto_detect=false, "
-        f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.delimiter)}, "
+        f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.sep)}, "
         f"quote={quote_text(form.quote)}, escape={quote_text(form.quote)}, columns={{{columns}}}, "
         f"max_line_size={_LONGEST}, buffer_size={2 * _LONGEST}, hive_partitioning=false)"
     )
@@ -128,33 +129,21 @@ _NUMBER = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re
 _SLASHED = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{1,4}([ T].*)?")
 
 
-@dataclass(frozen=True)
-class TextForm:
-    """How to cut the lines of a text file."""
-
-    # What stands between values, and around those that contain it; quote is empty if there are none.
-    sep: str
-    quote: str
-    rows: tuple[tuple[str, ...], ...]  # the first lines, cut
-    header: bool  # whether the first of them names the columns
-    guesses: tuple[str, ...] = ()  # what of this the file does not make clear by itself
-
-
-def describe_text(form: TextForm, notes: Sequence[str] = ()) -> str:
+def describe_text(form: CsvForm, notes: Sequence[str] = ()) -> str:
     """What a file was taken for, if it does not make that clear by itself; else empty.
 
     `notes` are of what was found out about it before it was cut: its encoding.
     """
-    if not form.guesses and not notes:
+    if not form.doubts and not notes:
         return ""
     words = [SEPARATORS.get(form.sep, f"text separated by {form.sep!r}"), *notes]
     words += [] if form.header else ["without a header"]
-    more = ["its header replaced"] if "header replaced" in form.guesses else []
-    more += ["quotes read as plain characters"] if "quote" in form.guesses else []
+    more = ["its header replaced"] if "header replaced" in form.doubts else []
+    more += ["quotes read as plain characters"] if "quote" in form.doubts else []
     return ", ".join([" ".join(words), *more])
 
 
-def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
+def sniff_text(text: str, options: FileOptions, *, whole: bool) -> CsvForm:
     """The form of a text that begins so (or is that, if `whole`); what the options say is not asked for."""
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
     lines = lines[: min(_LINES, len(lines) if whole or len(lines) == 1 else len(lines) - 1)]
@@ -171,7 +160,7 @@ def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
         "header replaced": options.header is None and header and options.column_names is not None,
         "quote": options.quote is None and not quote and sep in ",;|",
     }
-    return TextForm(sep, quote, rows, header, tuple(name for name, is_doubtful in doubts.items() if is_doubtful))
+    return CsvForm(sep, quote, header, rows, tuple(name for name, is_doubtful in doubts.items() if is_doubtful))
 
 
 def find_separator(lines: Sequence[str]) -> str:
