@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import unskew as us
 from benchmarks.worlds import Case, case, quick_world
 from unskew.arrays.folding import Rows
+from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import Sweep
 from unskew.engines.spark.population import SparseSums
 from unskew.reading.loop_encoder import FileStorage
@@ -78,15 +79,15 @@ def count_report_passes() -> float:
 @contextlib.contextmanager
 def _counted_passes() -> Iterator[Callable[[], int]]:
     """The passes of all sweeps that are made inside."""
-    made: list[Sweep] = []
-    prepare = Sweep.__post_init__
+    sweeps: list[Sweep] = []
+    prepare = Sweep.__init__
 
-    def remember(sweep: Sweep) -> None:
-        made.append(sweep)
-        prepare(sweep)
+    def remember(sweep: Sweep, profiles: Profiles) -> None:
+        sweeps.append(sweep)
+        prepare(sweep, profiles)
 
-    with patch.object(Sweep, "__post_init__", remember):
-        yield lambda: sum(sweep.count for sweep in made)
+    with patch.object(Sweep, "__init__", remember):
+        yield lambda: sum(sweep.count for sweep in sweeps)
 
 
 def count_saved_bytes() -> float:

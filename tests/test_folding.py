@@ -157,7 +157,7 @@ def test_rows_in_files_are_read_a_small_group_at_a_time(tmp_path: Path) -> None:
     rows = 400_000
     for _ in range(4):
         ids = [pa.array(rng.integers(0, high, rows)) for high in (20_000, 500)]
-        codes = [column.add(values) for column, values in zip((users, items), ids, strict=True)]
+        codes = [column.add_ids(values) for column, values in zip((users, items), ids, strict=True)]
         waiting.add(Rows(codes[0], codes[1], rng.integers(0, 90, rows)))
     sizes = []
 

@@ -86,7 +86,7 @@ def test_a_column_of_every_kind_comes_back_in_its_own_order_and_type(
 ) -> None:
     column = IdColumn(kind)
     backwards = pa.array([None, *reversed(values)], kind)
-    codes = column.add(backwards[1:])
+    codes = column.add_ids(backwards[1:])
     assert codes.tolist() == list(range(len(values)))
-    assert column.add(backwards).tolist() == [-1, *codes]
-    assert column.take(column.rank(np.ones(len(column), dtype=np.int64))).equals(pa.array(values, kind))
+    assert column.add_ids(backwards).tolist() == [-1, *codes]
+    assert column.take_ids(column.rank(np.ones(len(column), dtype=np.int64))).equals(pa.array(values, kind))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.dense import Floats, table_of
 from unskew.arrays import blocks, kernels, sweep
-from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking
+from unskew.arrays.marked_rows import add_marked, is_worth_marking, mark_block
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.arrays.types import Codes, Levels
@@ -61,11 +61,10 @@ def test_a_marked_block_adds_what_add_block_adds(
     theta = data.draw(log_weights(profiles.n_items))
     level = draw_levels(profiles.n_items) if with_levels else None
     w = np.exp(theta - (theta.max() if np.isfinite(theta.max()) else 0.0))
-    for lo, hi in zip(profiles.edges()[:-1], profiles.edges()[1:], strict=True):
+    for lo, hi in zip(profiles.edges[:-1], profiles.edges[1:], strict=True):
         ours, theirs = (tuple(np.full(n, np.nan) for n in (len(w), len(w), LEVELS)) for _ in range(2))
-        block = MarkedBlock.of(profiles, int(lo), int(hi))
-        found = block.add(profiles, w, theta, level, (ours[0], ours[1], ours[2]))
-        rows = profiles.rows
+        block, rows = mark_block(profiles, int(lo), int(hi)), profiles.rows
+        found = add_marked(block, rows, profiles.a, w, theta, level, *ours)
         expected = kernels.add_block(lo, hi, rows, profiles.a, None, w, theta, None, level, *theirs, ahead)
         assert found == expected
         for one, other in zip(ours, theirs, strict=True):

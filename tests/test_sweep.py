@@ -189,7 +189,7 @@ def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(
 
 def test_threads_are_really_used_and_every_block_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     profiles = large(np.random.default_rng(6), priors=False)
-    edges = profiles.edges()
+    edges = profiles.edges
     assert edges[0] == 0
     assert edges[-1] == profiles.n_users
     assert (np.diff(edges) > 0).all()
@@ -235,7 +235,7 @@ def test_the_cut_into_blocks_does_not_depend_on_the_number_of_threads(monkeypatc
     cuts = []
     for n in ("1", "2", "16"):
         monkeypatch.setenv("UNSKEW_THREADS", n)
-        cuts.append(profiles.edges().tolist())
+        cuts.append(profiles.edges.tolist())
     assert cuts[0] == cuts[1] == cuts[2]
 
 

@@ -46,18 +46,18 @@ def over_blocks(edges: Codes, entries: int, work: Callable[[int, int, int], Any]
     n = len(edges) - 1
     results: list[Any] = [None] * n
 
-    def some(first: int, step: int) -> None:
+    def run(first: int, step: int) -> None:
         for k in range(first, n, step):
             results[k] = work(k, int(edges[k]), int(edges[k + 1]))
 
     workers = min(threads(), n)
     if workers <= 1 or entries < SMALL:
-        some(0, 1)
+        run(0, 1)
         return results
     pool = _pool(threads(), os.getpid())
-    others = [pool.submit(some, k, workers) for k in range(1, workers)]
+    others = [pool.submit(run, k, workers) for k in range(1, workers)]
     try:
-        some(0, workers)
+        run(0, workers)
     finally:
         for other in others:
             other.result()

@@ -9,7 +9,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numba.core.cgutils
@@ -52,24 +52,17 @@ class _KernelCache(FunctionCache):
             self.disable()  # type: ignore[no-untyped-call]
 
 
-def compiled(function: Kernel) -> Kernel:
-    """Compile without the interpreter lock and keep the result on disk."""
-    return _keep_on_disk(numba.njit(nogil=True, error_model="numpy")(function))
+def compiled(function: Kernel, **options: Any) -> Kernel:
+    """Compile without the interpreter lock and keep the result on disk: ``cache=True``, with our own cache."""
+    kernel: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    cache = _make_cache(function) if hasattr(kernel, "enable_caching") else None  # else NUMBA_DISABLE_JIT is set
+    if cache is not None:
+        kernel._cache = cache
+    return cast(Kernel, kernel)
 
 
-def compiled_for_sums(function: Kernel) -> Kernel:
-    """The same for long sums of numbers, which may be added in the order that is fastest."""
-    return _keep_on_disk(numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function))
-
-
-def _keep_on_disk(kernel: Any) -> Kernel:
-    """What ``cache=True`` does, with a cache of our own."""
-    if hasattr(kernel, "enable_caching"):  # a plain function where NUMBA_DISABLE_JIT is set
-        cache = _make_cache(kernel.py_func)
-        if cache is not None:
-            kernel._cache = cache
-    result: Kernel = kernel
-    return result
+compiled_for_sums = functools.partial(compiled, fastmath={"reassoc", "contract"})
+"""The same for long sums of numbers, which may be added in the order that is fastest."""
 
 
 def _make_cache(function: Kernel) -> _KernelCache | None:
@@ -177,11 +170,7 @@ class _Announcer(Listener):
         pass
 
 
-def _listen() -> None:
-    register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
-
-
-_listen()
+register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
 cgutils: Any = numba.core.cgutils  # whose types are incomplete

@@ -40,7 +40,7 @@ def gather_rows(user, item, time, place, items, times):
 def fold_rows(start, items, times, last, sizes, counts):
     """Keep each item of a user once, at its earliest time, at the front of the user's rows.
 
-    `sizes` tells how many are left, `counts` how many users hold each item. `last` is where an item was last put:
+    `sizes` tells how many are left, `counts` how many users have each item. `last` is where an item was last put:
     that this is one of the user's own rows says that the user has it already.
     """
     for u in range(len(sizes)):
@@ -101,7 +101,7 @@ class Rows(NamedTuple):
 class Folded(NamedTuple):
     """Rows gathered by user without repeats: those of u are ``[start[u], start[u] + sizes[u])``.
 
-    `counts` says how many users hold each item.
+    `counts` says how many users have each item.
     """
 
     start: Codes

@@ -243,6 +243,10 @@ class IdTable:
 
     def __init__(self, require: Callable[[int], None] = allow_memory) -> None:
         self._require = require
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all ids."""
         self._slots: _Words = np.zeros(4 * _STEP, dtype=np.uint64)
         self._start: Codes = np.zeros(2 * _STEP, dtype=np.int64)  # the first word of each
         self._size: npt.NDArray[np.int32] = np.zeros(2 * _STEP, dtype=np.int32)  # in bytes
@@ -308,7 +312,7 @@ class IdTable:
         read_words_at(*self._known(), codes, done, words)
         order = np.argsort(words)
         codes, words = codes[order], words[order]
-        equal = _find_equal(words)
+        equal = np.append(False, words[1:] == words[:-1])
         group = np.cumsum(~equal)  # the same for ids that are equal so far
         tied = _with_neighbours(equal)
         while len(tied):
@@ -337,16 +341,12 @@ def _sort_by_size(codes: Codes, sizes: Codes) -> Codes:
     return codes[np.argsort(below, kind="stable")]
 
 
-def _find_equal(values: _Words) -> npt.NDArray[np.bool_]:
-    return np.concatenate([[False], values[1:] == values[:-1]])
-
-
 def _with_neighbours(equal: npt.NDArray[np.bool_]) -> Codes:
     """The places of values that equal the one before or the one after."""
     return np.flatnonzero(equal | np.append(equal[1:], False))
 
 
 def _lengthen(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    longer = np.zeros(length, dtype=array.dtype)
+    longer = np.zeros(length, dtype=array.dtype)  # whose pages take no memory before they are written
     longer[: len(array)] = array
     return longer

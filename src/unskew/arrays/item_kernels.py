@@ -147,7 +147,7 @@ def extrapolate(lo, hi, theta, f, gamma, dg, out):
 
 
 @compiled
-def add_margins(lo, hi, start, stop, a, log_b, groups, theta, score, pairs, sums):
+def add_margins(lo, hi, rows, a, log_b, groups, theta, score, pairs, sums):
     """Fill ``pairs[e] = a_u pi_ui`` of the users ``lo <= u < hi`` and add it to `sums` at each group of the entry.
 
     ``groups[e]`` has the groups of an entry, one of each margin; its log-weight is the sum of their `theta`.
@@ -158,8 +158,8 @@ def add_margins(lo, hi, start, stop, a, log_b, groups, theta, score, pairs, sums
     margins = groups.shape[1]
     highest_scores = 0.0
     for u in range(lo, hi):
-        first = start[u]
-        last = stop[u]
+        first = rows.start[u]
+        last = rows.stop[u]
         if first == last:
             continue
         shift = -np.inf

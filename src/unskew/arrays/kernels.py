@@ -161,7 +161,7 @@ def find_stops(lo, hi, start, time, tick, out):
 
 @compiled
 def count_holders(lo, hi, rows, out):
-    """Add the number of users of these rows who hold each item."""
+    """Add the number of users of these rows who have each item."""
     start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):
         for e in range(start[u], stop[u]):

@@ -13,11 +13,10 @@ The copy takes 4 bytes for each entry and 14 for each user, and the time of half
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from unskew.arrays.blocks import over_blocks
 from unskew.arrays.compiling import compiled, prefetch
 from unskew.arrays.kernels import OVERFLOW, UNDERFLOW, add_row_shifted
 from unskew.arrays.profiles import Profiles
@@ -123,15 +122,26 @@ def count_extremes(totals):
     return n
 
 
-@compiled
-def add_marked(code, users, row, entry, rows, a, w, theta, level, sums, shifted, levels, shares, highest):
-    """What the users of a block add to a pass; `sums`, `shifted`, `levels` and the result are as in `add_block`.
+class MarkedBlock(NamedTuple):
+    """The rows of the users of a block."""
 
-    `shares` and `highest` are scratch: a number for each row.
-    """
+    code: Items  # item codes of all rows, the last of each row marked, and `AHEAD` more
+    users: Items  # whose row it is
+    # The first row of the second half, and its first entry.
+    row: int
+    entry: int
+    # Scratch: a number for each row.
+    shares: Floats
+    highest: Levels
+
+
+@compiled
+def add_marked(block, rows, a, w, theta, level, sums, shifted, levels):
+    """What the users of a block add to a pass; the outputs and the result are as in `add_block`."""
+    users, shares, highest = block.users, block.shares, block.highest
     sums[:] = 0.0
     levels[:] = 0.0
-    sum_rows(code, row, entry, w, level, shares, highest)
+    sum_rows(block.code, block.row, block.entry, w, level, shares, highest)
     if level is not None:
         for k in range(len(users)):
             levels[highest[k]] += 1.0 if a is None else a[users[k]]
@@ -144,7 +154,7 @@ def add_marked(code, users, row, entry, rows, a, w, theta, level, sums, shifted,
                 shares[k] = np.inf  # a share of 0, which changes no sum
     for k in range(len(users)):
         shares[k] = (1.0 if a is None else a[users[k]]) / shares[k]
-    spread_shares(code, shares, sums)
+    spread_shares(block.code, shares, sums)
     return n_shifted
 
 
@@ -152,52 +162,14 @@ _MANY_USERS = 50_000  # fewer, and a processor remembers from one pass to the ne
 _OFTEN = 0.25  # of the users have another number of items than the user before
 
 
-@dataclass(frozen=True)
-class MarkedBlock:
-    """The rows of the users of a block."""
-
-    code: Items  # item codes of all rows, the last of each row marked, and `AHEAD` more
-    users: Items  # whose row it is
-    # The first row of the second half, and its first entry.
-    row: int
-    entry: int
-    # Room for a number of each row.
-    shares: Floats
-    highest: Levels
-
-    @classmethod
-    def of(cls, profiles: Profiles, lo: int, hi: int) -> MarkedBlock:
-        sizes = profiles.stop[lo:hi] - profiles.start[lo:hi]
-        n_rows = int(np.count_nonzero(sizes))
-        code = np.empty(int(sizes.sum(dtype=np.int64)) + AHEAD, np.uint32)
-        users = np.empty(n_rows, np.uint32)
-        row, entry = mark_rows(lo, hi, profiles.rows, code, users)
-        return cls(code, users, row, entry, np.empty(n_rows), np.empty(n_rows, np.uint16))
-
-    def add(
-        self,
-        profiles: Profiles,
-        w: Floats,
-        theta: Floats,
-        level: Levels | None,
-        out: tuple[Floats, Floats, Floats],
-    ) -> int:
-        """What these users add to a pass: `out` is the sums, the shifted sums and the levels of `add_block`."""
-        n_shifted: int = add_marked(
-            self.code,
-            self.users,
-            self.row,
-            self.entry,
-            profiles.rows,
-            profiles.a,
-            w,
-            theta,
-            level,
-            *out,
-            self.shares,
-            self.highest,
-        )
-        return n_shifted
+def mark_block(profiles: Profiles, lo: int, hi: int) -> MarkedBlock:
+    """A copy of the rows of the users ``lo <= u < hi``."""
+    sizes = profiles.stop[lo:hi] - profiles.start[lo:hi]
+    n_rows = int(np.count_nonzero(sizes))
+    code = np.empty(int(sizes.sum(dtype=np.int64)) + AHEAD, np.uint32)
+    users = np.empty(n_rows, np.uint32)
+    row, entry = mark_rows(lo, hi, profiles.rows, code, users)
+    return MarkedBlock(code, users, row, entry, np.empty(n_rows), np.empty(n_rows, np.uint16))
 
 
 def is_worth_marking(profiles: Profiles) -> bool:
@@ -205,8 +177,3 @@ def is_worth_marking(profiles: Profiles) -> bool:
     if profiles.b is not None or profiles.n_items > int(LAST) or profiles.n_users < _MANY_USERS:
         return False
     return int(np.count_nonzero(np.diff(profiles.sizes()))) > _OFTEN * profiles.n_users
-
-
-def mark_blocks(profiles: Profiles, entries: int) -> list[MarkedBlock]:
-    """A copy of each block of these profiles, which have so many entries."""
-    return over_blocks(profiles.edges(), entries, lambda k, lo, hi: MarkedBlock.of(profiles, lo, hi))

@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 class Profiles:
     """The arrays of a set of profiles; the profile of u is ``item[start[u]:stop[u]]``."""
 
-    # Offsets and item codes. A user whose start equals its stop is left out.
+    # Offsets and item codes. A user whose start equals its stop has no items.
     start: Offsets
     stop: Offsets
     item: Items
@@ -54,19 +54,20 @@ class Profiles:
         """The same for some users alone: a batch of pairs must not look at all."""
         return self.stop[users].astype(np.int64) - self.start[users].astype(np.int64)
 
+    def masses(self) -> Floats:
+        """P(u) of each user before it is made to sum to 1; 0 for one without items."""
+        has_items = self.stop != self.start
+        return has_items.astype(np.float64) if self.a is None else np.where(has_items, self.a, 0.0)
+
     def shares(self) -> Floats:
-        """P(u) of each user: sums to 1 over the users who hold anything."""
-        holds_any = self.stop != self.start
-        shares = holds_any.astype(np.float64) if self.a is None else np.where(holds_any, self.a, 0.0)
+        """P(u) of each user: sums to 1 over the users who have items."""
+        shares = self.masses()
         total = shares.sum()
         return shares / total if total > 0 else shares
 
+    @cached_property
     def edges(self) -> Codes:
         """The cut into blocks of about equal work (an entry counts 1, a row 1 more)."""
-        return self._edges
-
-    @cached_property
-    def _edges(self) -> Codes:
         return cut_users(self.sizes(), self.n_items) if self.cut is None else self.cut
 
 
@@ -144,8 +145,7 @@ def mark_entries(profiles: Profiles) -> Mask:
     change = np.zeros(len(profiles.item) + 1, dtype=np.int64)  # +1 where a row begins, -1 where it ends
     np.add.at(change, profiles.start, 1)
     np.add.at(change, profiles.stop, -1)
-    inside: Mask = np.cumsum(change[:-1]) > 0
-    return inside
+    return np.asarray(np.cumsum(change[:-1]) > 0)
 
 
 def find_sorted(keys: Codes, wanted: Codes) -> Codes:
@@ -157,5 +157,4 @@ def find_sorted(keys: Codes, wanted: Codes) -> Codes:
     if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    places: Codes = np.where(keys[at] == wanted, at, -1)
-    return places
+    return np.where(keys[at] == wanted, at, -1)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_blocks, over_items
 from unskew.arrays.compiling import look_ahead
-from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking, mark_blocks
+from unskew.arrays.marked_rows import MarkedBlock, add_marked, is_worth_marking, mark_block
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 
@@ -20,41 +18,26 @@ LEVELS = 2**11
 _LOWEST = -700.0  # exp of less has fewer digits than other numbers, and takes 20 times as long
 
 
-@dataclass
 class Sweep:
     """Passes over one set of profiles, with the buffers that they share and their count."""
 
-    profiles: Profiles
-    count: int = 0
-    _edges: Codes = field(init=False, repr=False)
-    _entries: int = field(init=False, repr=False)
-    _total: float = field(init=False, repr=False)
-    _sums: Floats = field(init=False, repr=False)
-    _shifted: Floats = field(init=False, repr=False)
-    _levels: Floats = field(init=False, repr=False)
-    _w: Floats = field(init=False, repr=False)
-    _marked: list[MarkedBlock] | None = field(init=False, repr=False, default=None)
-
-    def __post_init__(self) -> None:
-        p = self.profiles
-        self._edges = p.edges()
-        self._entries = int(p.sizes().sum())
-        holds_any = p.stop != p.start
-        self._total = (
-            float(np.count_nonzero(holds_any)) if p.a is None else float(np.where(holds_any, p.a, 0.0).sum())
-        )
-        blocks = len(self._edges) - 1
-        self._sums = np.empty((blocks, p.n_items))
-        self._shifted = np.empty((blocks, p.n_items))  # takes no memory until a row has to be shifted
+    def __init__(self, profiles: Profiles) -> None:
+        self.profiles, self.count = profiles, 0
+        self._entries = int(profiles.sizes().sum())
+        self._total = float(profiles.masses().sum())
+        blocks, n_items = len(profiles.edges) - 1, profiles.n_items
+        self._sums = np.empty((blocks, n_items))
+        self._shifted = np.empty((blocks, n_items))  # takes no memory until a row has to be shifted
         self._levels = np.empty((blocks, LEVELS))
-        self._w = np.empty(p.n_items)
+        self._w = np.empty(n_items)
+        self._marked: list[MarkedBlock] | None = None
 
     def marginal(self, theta: Floats) -> Floats:
         """The weighted item marginal ``q_i = sum_u a_u pi_ui`` for log-weights `theta`. One pass."""
         return self._pass(theta, None, None)
 
     def marginal_and_levels(self, theta: Floats, level: Levels) -> tuple[Floats, Floats]:
-        """The marginal, and P(u) by the highest `level` that u holds. One pass."""
+        """The marginal, and P(u) by the highest `level` of the items of u. One pass."""
         q = self._pass(theta, None, level)
         return q, self._levels.sum(axis=0) / self._total
 
@@ -63,20 +46,19 @@ class Sweep:
         return self._pass(theta, ratio, None)
 
     def highest(self, ratio: Floats, level: Levels) -> tuple[float, Floats]:
-        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
+        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` of the items of u. One pass."""
         rows, levels = self.profiles.rows, self._levels
         self.count += 1
 
         def block(k: int, lo: int, hi: int) -> float:
             levels[k] = 0.0
-            total: float = kernels.sum_highest_ratios(lo, hi, rows, self.profiles.a, ratio, level, levels[k])
-            return total
+            return float(kernels.sum_highest_ratios(lo, hi, rows, self.profiles.a, ratio, level, levels[k]))
 
-        total = sum(over_blocks(self._edges, self._entries, block))
+        total = sum(over_blocks(self.profiles.edges, self._entries, block))
         return total / self._total, levels.sum(axis=0) / self._total
 
     def reach(self, items: Mask) -> float:
-        """P(u holds any of these items). Not counted as a pass: it is asked once, for a report."""
+        """P(u has any of these items). Not counted as a pass: it is asked once, for a report."""
         held = count_kept(self.profiles, items) > 0
         if self.profiles.a is None:
             return int(np.count_nonzero(held)) / self._total
@@ -92,11 +74,10 @@ class Sweep:
         def block(k: int, lo: int, hi: int) -> int:
             out = self._sums[k], self._shifted[k], self._levels[k]
             if marked is not None:
-                return marked[k].add(p, w, theta, level, out)
-            shifted: int = kernels.add_block(lo, hi, p.rows, p.a, p.b, w, theta, ratio, level, *out, ahead)
-            return shifted
+                return int(add_marked(marked[k], p.rows, p.a, w, theta, level, *out))
+            return int(kernels.add_block(lo, hi, p.rows, p.a, p.b, w, theta, ratio, level, *out, ahead))
 
-        shifted = over_blocks(self._edges, self._entries, block)
+        shifted = over_blocks(self.profiles.edges, self._entries, block)
         q = np.empty(p.n_items)
         over_items(p.n_items, lambda k, lo, hi: item_kernels.add_blocks(lo, hi, self._sums, w, self._total, q))
         if any(shifted):
@@ -109,7 +90,8 @@ class Sweep:
     def _mark(self) -> list[MarkedBlock] | None:
         """The copy that makes passes faster, from the second pass on: for one alone it would not pay."""
         if self._marked is None and self.count == 2 and is_worth_marking(self.profiles):
-            self._marked = mark_blocks(self.profiles, self._entries)
+            p = self.profiles
+            self._marked = over_blocks(p.edges, self._entries, lambda _, lo, hi: mark_block(p, lo, hi))
         return self._marked
 
 
@@ -130,9 +112,7 @@ def make_weights(theta: Floats, out: Floats) -> None:
 def count_kept(profiles: Profiles, keep: Mask) -> Codes:
     """How many items of each profile are among those to keep."""
     rows, out = profiles.rows, np.zeros(profiles.n_users, dtype=np.int64)
-    over_blocks(
-        profiles.edges(), len(profiles.item), lambda k, lo, hi: kernels.count_kept(lo, hi, rows, keep, out)
-    )
+    over_blocks(profiles.edges, len(profiles.item), lambda _, lo, hi: kernels.count_kept(lo, hi, rows, keep, out))
     return out
 
 
@@ -140,23 +120,17 @@ Groups = npt.NDArray[np.int32]
 """The groups of each entry, one column a margin; those of all margins are numbered one after the other."""
 
 
-@dataclass
 class MarginSweep:
-    """Passes over profiles whose entries have groups, with their buffers and their count."""
+    """Passes over profiles whose entries have groups, with their buffers and their count.
 
-    profiles: Profiles  # the rows; every entry belongs to one, and none has weight 0
-    groups: Groups  # of each entry
-    size: int  # how many groups there are, of all margins together
-    count: int = 0
-    pairs: Floats = field(init=False, repr=False)  # ``P(u) P(i|u,w)`` of each entry after the last pass
-    _log_b: Floats | None = field(init=False, repr=False)
-    _sums: Floats = field(init=False, repr=False)
+    Every entry belongs to a row, and none has weight 0; `size` is how many groups all margins have together.
+    """
 
-    def __post_init__(self) -> None:
-        p = self.profiles
-        self.pairs = np.zeros(len(p.item))
-        self._log_b = None if p.b is None else np.log(p.b)
-        self._sums = np.empty((len(p.edges()) - 1, self.size))
+    def __init__(self, profiles: Profiles, groups: Groups, size: int) -> None:
+        self.profiles, self.groups, self.size, self.count = profiles, groups, size, 0
+        self.pairs = np.zeros(len(profiles.item))  # ``P(u) P(i|u,w)`` of each entry after the last pass
+        self._log_b = None if profiles.b is None else np.log(profiles.b)
+        self._sums = np.empty((len(profiles.edges) - 1, size))
 
     def marginals(self, theta: Floats, score: Floats | None = None) -> tuple[Floats, float]:
         """The weighted marginals of all margins, one after the other, for log-weights of their groups. One pass.
@@ -167,12 +141,10 @@ class MarginSweep:
         self.count += 1
 
         def block(k: int, lo: int, hi: int) -> float:
-            highest: float = item_kernels.add_margins(
-                lo, hi, p.start, p.stop, shares, self._log_b, self.groups, theta, score, self.pairs, self._sums[k]
-            )
-            return highest
+            entries, out = (self._log_b, self.groups), (self.pairs, self._sums[k])
+            return float(item_kernels.add_margins(lo, hi, p.rows, shares, *entries, theta, score, *out))
 
-        highest = over_blocks(p.edges(), len(p.item), block)
+        highest = over_blocks(p.edges, len(p.item), block)
         q = np.zeros(self.size)
         for sums in self._sums:
             q += sums

@@ -92,15 +92,14 @@ def _to_dates(texts: list[str | None]) -> pa.Array | None:
     if not distinct or len(times) < len(distinct):
         return None
     written = dict(zip(distinct, times, strict=True))
-    clocked = [isinstance(moment.value, datetime) for moment in times]
-    if not any(clocked):
+    zoned = {moment.value.tzinfo is not None for moment in times if isinstance(moment.value, datetime)}
+    if not zoned:
         return pa.array([None if text is None else written[text].value for text in texts], type=pa.date32())
-    zoned = [isinstance(moment.value, datetime) and moment.value.tzinfo is not None for moment in times]
-    if any(zoned) and not all(zone for zone, clock in zip(zoned, clocked, strict=True) if clock):
+    if len(zoned) > 1:
         return None
     unit = "ns" if any(moment.nanoseconds for moment in times) else "us"
     ticks = {text: _tick(moment, unit) for text, moment in written.items()}
-    kind = pa.timestamp(unit, tz="UTC" if any(zoned) else None)
+    kind = pa.timestamp(unit, tz="UTC" if True in zoned else None)
     return pa.array([None if text is None else ticks[text] for text in texts], type=pa.int64()).cast(kind)
 
 
@@ -170,17 +169,13 @@ def keep_rows(log: Log, keep: Mask, keep_repeats: Mask | None) -> Log:
         exposed=None if exposed is None else exposed[chosen],
         extra={name: values[chosen] for name, values in extra.items()},
         labels={name: replace(labels, codes=codes[name][chosen]) for name, labels in log.labels.items()},
-        repeats=_keep_repeats(repeats, keep_repeats, first, chosen, len(log)),
+        repeats=None if repeats is None else _keep_repeats(repeats, keep_repeats, first, chosen, len(log)),
         unexposed=None,
     )
 
 
-def _keep_repeats(
-    repeats: Repeats | None, keep: Mask | None, used: Codes, chosen: Codes, size: int
-) -> Repeats | None:
+def _keep_repeats(repeats: Repeats, keep: Mask | None, used: Codes, chosen: Codes, size: int) -> Repeats:
     """The repeats of what is left."""
-    if repeats is None:
-        return None
     place = np.full(size, -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
     left = np.ones(len(repeats), dtype=np.bool_) if keep is None else keep.copy()

@@ -122,12 +122,12 @@ def parse_offset(text: str) -> timezone | None:
     return timezone(-length if "-" in text else length)
 
 
-def _add_clock(day: date, found: re.Match[str]) -> WrittenTime:
-    if found["midnight"]:
+def _add_clock(day: date, match: re.Match[str]) -> WrittenTime:
+    if match["midnight"]:
         day += timedelta(days=1)
-    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
-    fraction = (found["fraction"] or "").ljust(9, "0")
-    zone = parse_offset(found["offset"]) if found["offset"] else None
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    fraction = (match["fraction"] or "").ljust(9, "0")
+    zone = parse_offset(match["offset"]) if match["offset"] else None
     moment = datetime(day.year, day.month, day.day, hour, minute, second, int(fraction[:6]), tzinfo=zone)
     if zone is not None:
         moment.astimezone(UTC)  # which must be within the years of the calendar as well

@@ -31,14 +31,7 @@ class LastItems(Slice):
         start, stop = snapshot.profiles.start.copy(), snapshot.profiles.start.copy()
         start[users] = entries
         stop[users] = entries + 1
-        return cls(
-            log=snapshot.log,
-            at=snapshot.at,
-            tick=snapshot.tick,
-            profiles=replace(snapshot.profiles, start=start, stop=stop),
-            policy=replace(snapshot.policy, held="last"),
-            _entries=snapshot._entries,
-        )
+        return cls.cut_from(snapshot, start, stop, "last")
 
     def __repr__(self) -> str:
         return f"LastItems(at {self.at}: {self.n_users} users, {self.n_items} items)"
@@ -154,9 +147,10 @@ class SplitRule:
     def describe(self, log: Log) -> dict[str, Any]:
         """The rule, ready for JSON: times in the one form that they have on a grid of dates."""
         after: Label | None = None
-        if self.after is not None:
-            relative = self._step(log) is not None
-            after = str(self.after).strip() if relative else label_of(log.axis, log.moment(self.after).tick)
+        if self.is_relative(log):
+            after = str(self.after).strip()
+        elif self.after is not None:
+            after = label_of(log.axis, log.moment(self.after).tick)
         return {"after": after, "leave_last_out": self.leave_last_out}
 
     def is_relative(self, log: Log) -> bool:
@@ -212,11 +206,11 @@ def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
         )
 
 
-def require_snapshot(given: Any) -> Snapshot:
+def require_snapshot(value: Any) -> Snapshot:
     """Refuse what is no snapshot, above all a window: profiles must not hold what came later."""
     return require_instance(
         Snapshot,
-        given,
+        value,
         "a snapshot",
         "give the profiles at a date, such as log.at(date); to hold out later interactions, use "
         f"{option('after')}",
@@ -260,7 +254,7 @@ class HeldOutSplit:
 
     @classmethod
     def by_last_item(cls, snapshot: Snapshot) -> HeldOutSplit:
-        """The last item of each profile is held out from the rest of it; who has no other item is left out."""
+        """The last item of each profile is held out from the rest of it; users with one item are excluded."""
         whole = LastItems.of(snapshot)
         pairs = whole.restrict(snapshot.sizes() > 1)
         if not pairs.shares().any():

@@ -52,8 +52,7 @@ class Ids:
 
     def to_list(self) -> list[Any]:
         """The ids as Python values, in code order."""
-        result: list[Any] = self.values.to_pylist()
-        return result
+        return list(self.values.to_pylist())
 
     def take(self, codes: npt.ArrayLike) -> pa.Array:
         """The ids of these codes, in the type they came in."""
@@ -88,12 +87,8 @@ class Ids:
         """
         values = _as_array(wanted)
         codes = self.codes(values)
-        other_kind, own_kind = kind_of(values.type), kind_of(self.values.type)
-        if (
-            (codes >= 0).all()
-            or {other_kind, own_kind} <= _NUMBERS
-            or not {other_kind, own_kind} <= {"text", *_NUMBERS}
-        ):
+        kinds = {kind_of(values.type), kind_of(self.values.type)}
+        if (codes >= 0).all() or kinds <= _NUMBERS or not kinds <= {"text", *_NUMBERS}:
             return codes
         places = pc.index_in(_write_ids(values), value_set=_write_ids(self.values))
         return np.where(codes >= 0, codes, places.fill_null(-1).to_numpy(zero_copy_only=False))
@@ -116,8 +111,7 @@ class Ids:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        order: npt.NDArray[np.int64] = pc.sort_indices(self.values).to_numpy().astype(np.int64)
-        return order
+        return np.asarray(pc.sort_indices(self.values), dtype=np.int64)
 
     def examples(self, n: int = 3) -> str:
         """The first few ids, for a message."""
@@ -182,11 +176,11 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
     return wanted
 
 
-def are_comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
+def are_comparable(first: pa.DataType, second: pa.DataType) -> bool:
     """Whether ids of these types can be the same; text is never the same as a number, 1 and 1.0 are."""
-    if pa.types.is_null(theirs):
+    if pa.types.is_null(first):
         return True
-    return kind_of(theirs) == kind_of(ours) or {kind_of(theirs), kind_of(ours)} == _NUMBERS
+    return kind_of(first) == kind_of(second) or {kind_of(first), kind_of(second)} == _NUMBERS
 
 
 def _write_ids(values: pa.Array) -> pa.Array:

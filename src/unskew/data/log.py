@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from unskew.data.time_steps import LAST, LogSpan, advise_on_numbers, find_epoch_
 from unskew.data.times import PER_SECOND, UNIT_WORDS, Label, Moment, TimeAxis, check_time_unit, refuse_compact_date
 from unskew.data.view_report import ViewReport
 from unskew.errors import ColumnError, EmptyError, InputError, TimeError, option, warn
+
+Column = TypeVar("Column")
 
 
 class DatedLog:
@@ -61,11 +63,8 @@ class DatedLog:
 
     @property
     def _span(self) -> LogSpan:
-        return LogSpan(self.axis, *self._ticks())
-
-    def _ticks(self) -> tuple[Any, Any]:
         first, last = (np.asarray(tick).item() for tick in self.span)
-        return first, last
+        return LogSpan(self.axis, first, last)
 
     def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
         """The error about a time before the first interaction."""
@@ -121,19 +120,16 @@ class DatedLog:
             refuse_compact_date(self.axis, moment, self.span)
             self._refuse_wrong_unit(moment)
         dates = f"{then.label} is" if then.label == now.label else f"{then.label} and {now.label} are both"
-        unit = (
-            ""
-            if self.axis.kind in ("date", "datetime")
-            else f", or what its times count with {option('time_unit')}"
-        )
+        remedy = "check the dates"
+        if self.axis.kind not in ("date", "datetime"):
+            remedy += f", or what its times count with {option('time_unit')}"
         return TimeError(
-            f"{dates} after the end of the log, which runs from {self.first} to {self.last}",
-            remedy=f"check the dates{unit}",
+            f"{dates} after the end of the log, which runs from {self.first} to {self.last}", remedy=remedy
         )
 
     def _refuse_wrong_unit(self, moment: Moment) -> None:
         """Refuse a date outside the log if that comes from a unit of time which cannot be right."""
-        first, last = self._ticks()
+        first, last = self._span.first, self._span.last
         unit = find_epoch_unit(first, last) if self.axis.kind == "epoch" else None
         if unit is not None and unit != self.axis.unit:
             raise TimeError(
@@ -187,7 +183,7 @@ class Log(DatedLog):
         Rows that repeat an earlier one of the same user and item, for views that drop the earlier one; None if
         they were not kept.
     view_report
-        Of a view: what it left out, and why it was taken.
+        Of a view: what it dropped, and why it was taken.
     view_details
         Of a view: what it was made from, in a few words. Weights that were made under another are refused.
     cut
@@ -251,8 +247,7 @@ class Log(DatedLog):
         """How many users or items there are; of a view, those that have anything left."""
         if self.view == "all":
             return len(getattr(self, what))
-        used = np.diff(self.start.astype(np.int64)) if what == "users" else np.bincount(self.item)
-        return int(np.count_nonzero(used))
+        return int(np.count_nonzero(self.sizes() if what == "users" else np.bincount(self.item)))
 
     @cached_property
     def span(self) -> tuple[Any, Any]:
@@ -347,23 +342,11 @@ class Log(DatedLog):
 
     def column(self, name: str) -> Floats:
         """A further column that was read with the log."""
-        if name not in self.extra:
-            have = ", ".join(map(repr, self.extra)) or "none"
-            raise ColumnError(
-                f"no column {name!r} was read with the log (read: {have})",
-                remedy=f"name it with {option('columns')}",
-            )
-        return self.extra[name]
+        return _require_read(self.extra, name, f"column {name!r} was", "columns")
 
     def label(self, name: str) -> Labels:
         """A column of texts that was read with the log."""
-        if name not in self.labels:
-            have = ", ".join(map(repr, self.labels)) or "none"
-            raise ColumnError(
-                f"no labels {name!r} were read with the log (read: {have})",
-                remedy=f"name it with {option('labels')}",
-            )
-        return self.labels[name]
+        return _require_read(self.labels, name, f"labels {name!r} were", "labels")
 
     @cached_property
     def numbered_by_id(self) -> Log:
@@ -383,8 +366,7 @@ class Log(DatedLog):
         """Where the users are cut into blocks, at every date and in every view."""
         if self.cut is not None:
             return self.cut
-        ends = self.start.astype(np.int64)
-        return cut_users(ends[1:] - ends[:-1], len(self.items))
+        return cut_users(self.sizes(), len(self.items))
 
     def keep_entries(self, keep: Mask, *, repeats: Mask | None = None, view: str | None = None) -> Log:
         """The log of some of its interactions; users and items keep their codes.
@@ -408,14 +390,16 @@ class Log(DatedLog):
         A constant list learns nothing, so that the test of the view is enough.
         """
         report = self.view_report
-        if report is None:
-            return False
-        return report.trusted if constant else report.is_trusted_for(recommender, model)
+        return report is not None and (report.trusted if constant else report.is_trusted_for(recommender, model))
+
+    def sizes(self) -> Codes:
+        """Number of entries of each user."""
+        ends = self.start.astype(np.int64)
+        return ends[1:] - ends[:-1]
 
     def entry_users(self) -> Codes:
         """Whose each entry is, as a code."""
-        sizes = self.start[1:].astype(np.int64) - self.start[:-1].astype(np.int64)
-        return np.repeat(np.arange(len(self.users)), sizes)
+        return np.repeat(np.arange(len(self.users)), self.sizes())
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""
@@ -426,8 +410,15 @@ class Log(DatedLog):
         stop = np.empty(len(self.users), dtype=self.start.dtype)
         edges = np.linspace(0, len(self.users), 9).astype(np.int64)
         over_blocks(
-            edges,
-            len(self),
-            lambda k, lo, hi: kernels.find_stops(lo, hi, self.start, self.time, tick, stop),
+            edges, len(self), lambda _, lo, hi: kernels.find_stops(lo, hi, self.start, self.time, tick, stop)
         )
         return stop
+
+
+def _require_read(columns: Mapping[str, Column], name: str, subject: str, option_name: str) -> Column:
+    if name not in columns:
+        names = ", ".join(map(repr, columns)) or "none"
+        raise ColumnError(
+            f"no {subject} read with the log (read: {names})", remedy=f"name it with {option(option_name)}"
+        )
+    return columns[name]

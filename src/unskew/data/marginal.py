@@ -16,7 +16,7 @@ from unskew.data.times import Label, require_label
 from unskew.errors import ColumnError, InputError, function
 from unskew.frames import numbers_by_id, show_as_table, to_native
 from unskew.storage.files import report_damage
-from unskew.storage.tables import read_parquet, require_format, require_kind, write_table
+from unskew.storage.tables import read_parquet, require_kind, write_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,7 +90,6 @@ class Marginal:
             return cls.of(table)
         remedy = f"make one with {function('Snapshot.marginal')}"
         require_kind(Path(path), about, "marginal", remedy)
-        require_format(Path(path), about, remedy)
         plain = cls.of(table)
         with report_damage(path, remedy):
             policy = None if about.get("policy") is None else Policy.from_dict(about["policy"])

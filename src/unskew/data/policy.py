@@ -69,11 +69,11 @@ def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask 
     return eligible if cohort is None else eligible & cohort
 
 
-def find_users(one: Slice, mask: Mask, other: Slice) -> Mask:
-    """Which users of `other` are in the `mask` of `one`; the two may come from different logs."""
-    if one.log.users is other.log.users:
+def find_users(part: Slice, mask: Mask, other: Slice) -> Mask:
+    """Which users of `other` are in the `mask` of `part`; the two may come from different logs."""
+    if part.log.users is other.log.users:
         return mask
-    codes = one.log.users.codes(other.log.users.values)
+    codes = part.log.users.codes(other.log.users.values)
     return np.where(codes >= 0, mask[codes], False)
 
 
@@ -186,10 +186,14 @@ UserPrior = Mapping[Any, float] | npt.ArrayLike | str | None
 ItemPrior = Recency | str | None
 
 
+def _is_uniform(prior: Any) -> bool:
+    return prior is None or (isinstance(prior, str) and prior == "uniform")
+
+
 def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
     """P(u) as an array over all users of the log (None for uniform), and its name."""
     log = snapshot.log
-    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+    if _is_uniform(prior):
         return None, "uniform"
     if isinstance(prior, str):
         return _check_shares(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
@@ -225,25 +229,21 @@ def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
 
 def describe_item_prior(prior: ItemPrior) -> str:
     """What a P(i|u) is called in a policy."""
-    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+    if _is_uniform(prior):
         return "uniform"
     return str(prior) if isinstance(prior, Recency) else f"column {prior}"
 
 
 def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
     """P(i|u) as an array over the entries (None for uniform), and its name."""
-    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+    if _is_uniform(prior):
         return None, "uniform"
     log, p = snapshot.log, snapshot.profiles
     if isinstance(prior, Recency):
         half_life = log.axis.duration(prior.half_life)
         time = snapshot.per_entry(log.time)
-        rows, b = p.rows, np.ones(len(p.item))
-        over_blocks(
-            p.edges(),
-            len(p.item),
-            lambda k, lo, hi: kernels.fill_recency(lo, hi, rows, time, half_life, MOST_HALF_LIVES, b),
-        )
+        ages, b = (p.rows, time, half_life, MOST_HALF_LIVES), np.ones(len(p.item))
+        over_blocks(p.edges, len(p.item), lambda _, lo, hi: kernels.fill_recency(lo, hi, *ages, b))
         return b, str(prior)
     if isinstance(prior, str):
         values = snapshot.per_entry(log.column(prior))
@@ -307,5 +307,4 @@ def _check_shares(snapshot: Slice, shares: Floats) -> Floats:
             f"P(u) is zero for every user who holds anything at {snapshot.at}",
             remedy="give at least one a positive number",
         )
-    scaled: Floats = np.where(here, shares, 0.0) / most  # so that the sum of huge numbers is finite
-    return scaled
+    return np.asarray(np.where(here, shares, 0.0) / most)  # so that the sum of huge numbers is finite

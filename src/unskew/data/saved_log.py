@@ -23,7 +23,7 @@ from pyarrow import compute
 
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks, threads
-from unskew.arrays.types import Codes, Times
+from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.columns import Columns, Labels, Reading, Repeats
 from unskew.data.ids import Ids
 from unskew.data.times import Kind, TimeAxis
@@ -145,10 +145,11 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     arrays |= {f"extra.{name}": pa.array(values) for name, values in log.extra.items()}
     for name, labels in log.labels.items():
         arrays |= {f"label.{name}": labels.values, f"label-codes.{name}": pa.array(labels.codes)}
-    arrays |= _pack_repeats(log.repeats)
+    if log.repeats is not None:
+        arrays |= _pack_repeats(log.repeats)
     about = {
         "format": _FORMAT,
-        "axis": log.axis.to_dict(),
+        "axis": asdict(log.axis),
         "columns": asdict(log.columns),
         "reading": asdict(log.reading),
         "view": log.view,
@@ -160,9 +161,7 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     return arrays, about
 
 
-def _pack_repeats(repeats: Repeats | None) -> dict[str, pa.Array]:
-    if repeats is None:
-        return {}
+def _pack_repeats(repeats: Repeats) -> dict[str, pa.Array]:
     arrays = {"repeats.entry": pa.array(repeats.entry), "repeats.time": pa.array(repeats.time)}
     if repeats.exposed is not None:
         arrays["repeats.exposed"] = pa.array(repeats.exposed.view(np.uint8))
@@ -176,6 +175,9 @@ def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
         if values.dtype.name not in kinds:
             raise ValueError(f"{name} holds {values.dtype}")
         return values
+
+    def marks(name: str) -> Mask | None:
+        return array(name, "uint8").astype(np.bool_) if name in arrays else None
 
     def ids(name: str, categorical: bool) -> Ids:
         values = arrays[name]
@@ -202,18 +204,17 @@ def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
         "columns": read_dataclass(Columns, about["columns"]),
         "reading": read_dataclass(Reading, about["reading"]),
         "removed": array("removed", *_TICKS) if "removed" in arrays else None,
-        "exposed": array("exposed", "uint8").astype(np.bool_) if "exposed" in arrays else None,
+        "exposed": marks("exposed"),
         "extra": {name: array(f"extra.{name}", "float64") for name in about["extra"]},
         "labels": {name: labels(name) for name in about["labels"]},
-        "view": _require_text(about, "view"),
-        "source": _require_text(about, "source"),
+        **{name: _require_text(about, name) for name in ("view", "source")},
         "repeats": None,
     }
     if "repeats.entry" in arrays:
         fields["repeats"] = Repeats(
             entry=array("repeats.entry", "int64"),
             time=array("repeats.time", *_TICKS),
-            exposed=array("repeats.exposed", "uint8").astype(np.bool_) if "repeats.exposed" in arrays else None,
+            exposed=marks("repeats.exposed"),
             extra={name: array(f"repeats.extra.{name}", "float64") for name in about["extra"]},
             labels={name: array(f"repeats.label-codes.{name}", "int32") for name in about["labels"]},
         )
@@ -333,7 +334,7 @@ def fingerprint_history(log: Log, before: int | float) -> str | None:
     if log.removed is not None or log.extra:
         return None
     early = np.flatnonzero(log.time < before)
-    user = np.repeat(np.arange(len(log.users)), np.diff(log.start).astype(np.int64))[early]
+    user = log.entry_users()[early]
     names, columns = [], []
     for ids, codes in ((log.users, user), (log.items, log.item[early].astype(np.int64))):
         present, ranks = _rank_by_id(ids, codes)
@@ -346,10 +347,7 @@ def fingerprint_history(log: Log, before: int | float) -> str | None:
 
 def _rank_by_id(ids: Ids, codes: Codes) -> tuple[pa.Array, Codes]:
     """The ids that come at all, in their order, and the place of each row's id among them."""
-    present_mask = np.zeros(len(ids), dtype=bool)
-    present_mask[codes] = True
-    in_order = ids.order()
-    in_order = in_order[present_mask[in_order]]
+    in_order = ids.order()[np.isin(ids.order(), codes)]
     place = np.zeros(len(ids), dtype=np.int64)
     place[in_order] = np.arange(len(in_order))
     return ids.values.take(pa.array(in_order)), place[codes]

@@ -59,6 +59,12 @@ class Slice:
     _entries: Codes | None = None
     after: Label | None = None
 
+    @classmethod
+    def cut_from(cls, whole: Slice, start: Offsets, stop: Offsets, held: str, after: Label | None = None) -> Self:
+        """What lies between these offsets of another slice; `held` says what that is, as in `Policy`."""
+        profiles, policy = replace(whole.profiles, start=start, stop=stop), replace(whole.policy, held=held)
+        return cls(whole.log, whole.at, whole.tick, profiles, policy, whole._entries, after)
+
     def with_priors(self, p_user: UserPrior = None, p_item: ItemPrior = None) -> Self:
         """The same with another P(u) and P(i|u); see `Log.at`."""
         a, by_user = user_prior(self, p_user)
@@ -72,12 +78,12 @@ class Slice:
 
     @property
     def n_users(self) -> int:
-        """Number of users who hold anything."""
+        """Number of users with items."""
         return int(np.count_nonzero(self.profiles.stop != self.profiles.start))
 
     @property
     def n_items(self) -> int:
-        """Number of items that anyone holds."""
+        """Number of items that anyone has."""
         return int(np.count_nonzero(self.counts()))
 
     def sizes(self) -> Codes:
@@ -85,20 +91,15 @@ class Slice:
         return self.profiles.sizes()
 
     def counts(self) -> Codes:
-        """Number of users who hold each item, in the order of ``log.items``."""
+        """Number of users who have each item, in the order of ``log.items``."""
         p = self.profiles
-        edges = p.edges()
+        edges = p.edges
         sums = np.zeros((len(edges) - 1, p.n_items), dtype=np.int64)
-        over_blocks(
-            edges,
-            len(p.item),
-            lambda k, lo, hi: kernels.count_holders(lo, hi, p.rows, sums[k]),
-        )
-        total: Codes = sums.sum(axis=0)
-        return total
+        over_blocks(edges, len(p.item), lambda k, lo, hi: kernels.count_holders(lo, hi, p.rows, sums[k]))
+        return np.asarray(sums.sum(axis=0))
 
     def shares(self) -> Floats:
-        """P(u) of each user, in the order of ``log.users``; 0 for one who holds nothing."""
+        """P(u) of each user, in the order of ``log.users``; 0 for one without items."""
         return self.profiles.shares()
 
     def share_of(self, users: Mask) -> Share:
@@ -110,9 +111,7 @@ class Slice:
 
     def probabilities(self, weights: Weights = None) -> Floats:
         """P(i|w) of each item, in the order of ``log.items``."""
-        if weights is None:
-            return self._unweighted.copy()
-        return self.weigh(weights).marginal()
+        return self._unweighted.copy() if weights is None else self.weigh(weights).marginal()
 
     @cached_property
     def _unweighted(self) -> Floats:
@@ -196,11 +195,10 @@ class Slice:
         if weights is None:
             return Weighting(self, np.zeros(self.profiles.n_items))
         if isinstance(weights, Weighting):
-            if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
-                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
-            same = weights.part.tick == self.tick and weights.part.policy == self.policy
-            if not same or weights.part.after != self.after:
-                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
+            part = weights.part
+            same_rows = part.log is self.log and part.profiles.item is self.profiles.item
+            if not same_rows or (part.tick, part.after, part.policy) != (self.tick, self.after, self.policy):
+                raise InputError(f"these weights belong to {part}, not to {self}", remedy="weigh this one")
             return weights
         if isinstance(weights, type):
             name = weights.__name__
@@ -243,7 +241,7 @@ class Snapshot(Slice):
 
     @classmethod
     def cut_off(cls, log: Log, moment: Moment) -> Snapshot:
-        """The same, of a part of a log in which maybe nobody holds anything yet."""
+        """The same, of a part of a log in which maybe nobody has an item yet."""
         profiles = log.profiles(log.stops_at(moment.tick))
         entries = None
         if log.removed is not None:
@@ -267,8 +265,7 @@ class Snapshot(Slice):
         if code < 0:
             raise InputError(f"the log has no user {user!r} (it has {self.log.users.examples()})")
         p = self.profiles
-        held: list[Any] = self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist()
-        return held
+        return list(self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist())
 
 
 def _without_removed(profiles: Profiles, removed: Times, tick: int | float) -> tuple[Profiles, Codes]:
@@ -307,15 +304,7 @@ class Window(Slice):
         if snapshot._entries is not None:  # without removals an entry's place is its place in the log
             began = np.searchsorted(snapshot._entries, began.astype(np.int64)).astype(began.dtype)
         first = np.minimum(np.maximum(began, snapshot.profiles.start), snapshot.profiles.stop)
-        window = cls(
-            log=snapshot.log,
-            at=snapshot.at,
-            tick=snapshot.tick,
-            profiles=replace(snapshot.profiles, start=first),
-            policy=replace(snapshot.policy, held="window"),
-            _entries=snapshot._entries,
-            after=start.label,
-        )
+        window = cls.cut_from(snapshot, first, snapshot.profiles.stop, "window", start.label)
         if window.n_users == 0:
             raise EmptyError(f"there are no interactions after {start.label} and up to {snapshot.at}")
         return window
@@ -409,11 +398,11 @@ class Weighting:
 
 def find_pair_shares(profiles: Profiles, shares: Floats, log_weights: Floats) -> Floats:
     """``P(u) P(i|u,w)`` of every place of ``profiles.item``; `shares` are P(u)."""
-    out, rows = np.zeros(len(profiles.item)), profiles.rows
+    rows, b, out = profiles.rows, profiles.b, np.zeros(len(profiles.item))
     over_blocks(
-        profiles.edges(),
-        len(profiles.item),
-        lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, profiles.b, log_weights, out),
+        profiles.edges,
+        len(out),
+        lambda _, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, b, log_weights, out),
     )
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
@@ -75,15 +75,15 @@ class Step:
     ticks: float = 0.0
 
     @classmethod
-    def of(cls, axis: TimeAxis, given: Any, text: str | None = None) -> Step:
+    def of(cls, axis: TimeAxis, step: Any, text: str | None = None) -> Step:
         """Read a step given by a person, who wrote it as `text`."""
-        value, text = to_python_value(given), repr(given) if text is None else text
+        value, text = to_python_value(step), repr(step) if text is None else text
         if isinstance(value, str):
-            return cls._of_text(axis, value.strip().lower(), given)
+            return cls._of_text(axis, value.strip().lower(), step)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
+            raise TimeError(f"{step!r} is not a step", remedy=_remedy(axis))
         if not (value > timedelta(0) if isinstance(value, timedelta) else 0 < value < math.inf):
-            raise TimeError(f"the step is {given!r}; it must be positive")
+            raise TimeError(f"the step is {step!r}; it must be positive")
         if axis.is_calendar:
             days = value / timedelta(days=1) if isinstance(value, timedelta) else value
             if days == int(days):
@@ -91,12 +91,12 @@ class Step:
         return cls._of_ticks(axis, axis.duration(value), text)
 
     @classmethod
-    def _of_text(cls, axis: TimeAxis, text: str, given: str) -> Step:
+    def _of_text(cls, axis: TimeAxis, text: str, step: str) -> Step:
         match = _STEP.fullmatch(text.removeprefix("+"))
         if match is None:
             if re.fullmatch(_STEP.pattern, text.removeprefix("-")):
-                raise TimeError(f"the step is {given!r}; it must be positive")
-            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
+                raise TimeError(f"the step is {step!r}; it must be positive")
+            raise TimeError(f"{step!r} is not a step", remedy=_remedy(axis))
         number, unit = float(match[1]), match[2]
         if number.is_integer():
             number = int(number)
@@ -104,28 +104,28 @@ class Step:
             return cls.of(axis, number)
         if not axis.is_calendar:
             raise TimeError(
-                f"{given!r} is a step of the calendar, but the times of this log are plain numbers",
+                f"{step!r} is a step of the calendar, but the times of this log are plain numbers",
                 remedy=f"give a number, or say what the numbers count with {option('time_unit')}",
             )
         if unit not in (*_LENGTHS, *_CALENDAR):
             hint = " (min for minutes, mo for months)" if unit == "m" else ""
-            raise TimeError(f"{given!r} is not a step{hint}", remedy=_remedy(axis))
+            raise TimeError(f"{step!r} is not a step{hint}", remedy=_remedy(axis))
         if not number > 0:
-            raise TimeError(f"the step is {given!r}; it must be positive")
+            raise TimeError(f"the step is {step!r}; it must be positive")
         if unit in _LENGTHS:
-            return cls.of(axis, number * _LENGTHS[unit], repr(given))
+            return cls.of(axis, number * _LENGTHS[unit], repr(step))
         days, months = _CALENDAR[unit]
         if months and number != int(number):
-            raise TimeError(f"the step is {given!r}; give a whole number of months or years")
-        return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(given))
+            raise TimeError(f"the step is {step!r}; give a whole number of months or years")
+        return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(step))
 
     @classmethod
     def _of_ticks(cls, axis: TimeAxis, ticks: float, text: str) -> Step:
         if axis.kind != "float":
             whole = round(ticks)
             if whole < 1 or abs(ticks - whole) > 1e-6 * whole:
-                each = "numbers" if axis.kind == "integer" else _name_ticks(axis)
-                raise TimeError(f"the step is {text}, but the times of this log are whole {each}")
+                units = "numbers" if axis.kind == "integer" else UNIT_WORDS[axis.unit or "s"]
+                raise TimeError(f"the step is {text}, but the times of this log are whole {units}")
             ticks = whole
         return cls(ticks=ticks)
 
@@ -188,10 +188,6 @@ def _remedy(axis: TimeAxis) -> str:
     return f"give {_WRITTEN}" if axis.is_calendar else "give a number"
 
 
-def _name_ticks(axis: TimeAxis) -> str:
-    return UNIT_WORDS[axis.unit or "s"]
-
-
 LAST = "last"
 _RELATIVE_STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # a bare number is a time: that of a log of numbers
 _NUMBER = re.compile(r"-\s*(\d+(?:\.\d*)?|\.\d+)")
@@ -207,11 +203,11 @@ class LogSpan:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person, as `TimeAxis.moment` does; text may be relative to the end of the log."""
-        return self._read(value, begin=False)
+        return self._read(value, self.axis.moment)
 
     def begin(self, value: Any) -> Moment:
         """The same where something begins: a bare date is the start of that day, not its end."""
-        return self._read(value, begin=True)
+        return self._read(value, self.axis.begin)
 
     def is_relative(self, text: str) -> bool:
         """Whether a text says how long before something else: -30d. A negative number is a time of some logs."""
@@ -220,11 +216,10 @@ class LogSpan:
         numbers = self.axis.kind in ("integer", "float", "epoch") and self.first < 0
         return not (numbers and _NUMBER.fullmatch(text))
 
-    def _read(self, value: Any, *, begin: bool) -> Moment:
+    def _read(self, value: Any, read: Callable[[Any], Moment]) -> Moment:
         if isinstance(value, Moment):
             return value
         text = value.strip(SPACE) if isinstance(value, str) else ""
-        read = self.axis.begin if begin else self.axis.moment
         try:
             if text.lower() == LAST:
                 return self._find_end()
@@ -242,15 +237,13 @@ class LogSpan:
 
     def _add_span(self, error: TimeError) -> TimeError:
         """The same error with the span of the log, and with what its numbers count if that is plain to see."""
-        shown = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
-        unit = None if self.axis.is_calendar else find_epoch_unit(self.first, self.last)
-        if unit is None:
-            advice = "" if self.axis.is_calendar else advise_on_numbers(self.first, self.last)
-            return TimeError(f"{error.message} ({shown})", remedy=f"{error.remedy}{'; ' * bool(advice)}{advice}")
-        return TimeError(
-            f"{error.message} ({shown})",
-            remedy=f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says",
-        )
+        remedy, unit = error.remedy, find_epoch_unit(self.first, self.last)
+        if not self.axis.is_calendar and unit is not None:
+            remedy = f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says"
+        elif not self.axis.is_calendar:
+            remedy = "; ".join(filter(None, (remedy, advise_on_numbers(self.first, self.last))))
+        span = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
+        return TimeError(f"{error.message} ({span})", remedy=remedy)
 
 
 def show_span(unit: str, first: int | float, last: int | float) -> str:

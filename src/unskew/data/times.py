@@ -14,6 +14,7 @@ that day.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -81,6 +82,11 @@ class TimeAxis:
         """Whether dates mean something on this axis."""
         return self.kind not in ("integer", "float")
 
+    @property
+    def per_second(self) -> int:
+        """How many ticks a second has, of a unit below a day."""
+        return PER_SECOND[self.unit or "s"]
+
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
         original, nano, value = value, _nanoseconds_of(value), to_python_value(value)
@@ -118,9 +124,8 @@ class TimeAxis:
             return tick
         if self.unit == "day":
             return (date(1970, 1, 1) + timedelta(days=tick)).isoformat()
-        per = PER_SECOND[self.unit or "s"]
-        seconds, rest = divmod(tick, per)
-        micro, nano = divmod(rest * 10**9 // per, 1000)
+        seconds, rest = divmod(tick, self.per_second)
+        micro, nano = divmod(rest * 10**9 // self.per_second, 1000)
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=micro)
         moment = moment.astimezone(self._tzinfo())
         if self.zone is None:
@@ -140,9 +145,7 @@ class TimeAxis:
             raise TimeError(f"{value!r} is not a length of time", remedy="give a number or a timedelta")
         if not (math.isfinite(days) and days > 0):
             raise TimeError(f"a length of time must be positive, not {value!r}")
-        if not self.is_calendar or self.unit == "day":
-            return days
-        return days * 86400 * PER_SECOND[self.unit or "s"]
+        return days if not self.is_calendar or self.unit == "day" else days * 86400 * self.per_second
 
     def convert(self, ticks: npt.NDArray[Any], other: TimeAxis, source: str) -> npt.NDArray[Any]:
         """Times of this axis as ticks of another, rounded down; `source` says in an error whose they are."""
@@ -160,37 +163,28 @@ class TimeAxis:
             distinct, place = np.unique(ticks, return_inverse=True)
             return np.array([other.begin(self.show(day)).tick for day in distinct.tolist()], dtype=np.int64)[place]
         if other.unit == "day":
-            quarter = 900 * PER_SECOND[self.unit or "s"]  # of an hour: at its ends alone a day begins, in any zone
+            quarter = 900 * self.per_second  # of an hour: at its ends alone a day begins, in any zone
             distinct, place = np.unique(ticks // quarter, return_inverse=True)
             days = [other.moment(str(self.show(k * quarter))[:10]).tick for k in distinct.tolist()]
             return np.array(days, dtype=np.int64)[place]
-        per_own, per_other = PER_SECOND[self.unit or "s"], PER_SECOND[other.unit or "s"]
-        return ticks * (per_other // per_own) if per_other >= per_own else ticks // (per_own // per_other)
-
-    def to_dict(self) -> dict[str, str | None]:
-        """For the metadata of a saved log."""
-        return {"kind": self.kind, "unit": self.unit, "zone": self.zone}
+        if other.per_second >= self.per_second:
+            return ticks * (other.per_second // self.per_second)
+        return ticks // (self.per_second // other.per_second)
 
     def _from_text(self, text: str) -> tuple[int | float | date, int]:
         """A number, a date or a datetime, and the nanoseconds that a datetime cannot hold."""
         if self.kind in ("integer", "epoch") and _WHOLE.fullmatch(text):
             return int(text), 0
         if not self.is_calendar:
-            try:
-                number = float(text)
-            except ValueError:
-                pass
-            else:
-                return number, 0
+            with contextlib.suppress(ValueError):
+                return float(text), 0
         written = parse_time(text)
         if written is not None:
             return written
         month = parse_month(text)
-        if month is not None:
-            return month[1], 0
-        compact = parse_compact_date(text) if self.is_calendar else None
-        if compact is not None:
-            return compact, 0
+        day = month[1] if month else parse_compact_date(text) if self.is_calendar else None
+        if day is not None:
+            return day, 0
         if self.is_calendar:
             raise TimeError(f"{text!r} is not a date", remedy=_advise_on_excel(text) or HOW_TO_WRITE)
         raise TimeError(f"{text!r} is not a time of this log", remedy="give a number such as 330")
@@ -226,13 +220,13 @@ class TimeAxis:
         if self.unit == "day":
             return (value.astimezone(self._tzinfo()).date() - date(1970, 1, 1)).days
         micro = (value - datetime(1970, 1, 1, tzinfo=UTC)) // _MICROSECOND
-        return (micro * 1000 + nano) * PER_SECOND[self.unit or "s"] // 10**9
+        return (micro * 1000 + nano) * self.per_second // 10**9
 
     def _end_of_day(self, day: date) -> int:
         if self.unit == "day":
             return (day - date(1970, 1, 1)).days
         if day == date.max:
-            return self._tick(datetime(day.year, day.month, day.day)) + 86400 * PER_SECOND[self.unit or "s"] - 1
+            return self._tick(datetime(day.year, day.month, day.day)) + 86400 * self.per_second - 1
         following = day + _DAY
         return self._tick(datetime(following.year, following.month, following.day)) - 1
 
@@ -330,8 +324,7 @@ class TimeWindow:
 
     def contains(self, time: Times) -> Mask:
         """Which of some times lie in it."""
-        inside: Mask = (time >= self.start) & (time < self.end)
-        return inside
+        return np.asarray((time >= self.start) & (time < self.end))
 
 
 Windows = str | Sequence[Any] | Iterable[Any]
@@ -345,14 +338,14 @@ class ReadsTimes(Protocol):
         """A time where something begins."""
 
 
-def read_windows(axis: ReadsTimes, given: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
+def read_windows(axis: ReadsTimes, windows: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
     """The windows that somebody gave, in the order of time; those that touch or overlap stay apart.
 
     >>> from unskew.data.times import TimeAxis
     >>> [str(window) for window in read_windows(TimeAxis("integer"), ["430:450", (330, 350), "480:"])]
     ['330:350', '430:450', '480:']
     """
-    several: Iterable[Any] = [given] if isinstance(given, str | TimeWindow) or _is_pair(given) else given
+    several: Iterable[Any] = [windows] if isinstance(windows, str | TimeWindow) or _is_pair(windows) else windows
     return tuple(sorted({_read_window(axis, window, name) for window in several}))
 
 
@@ -368,11 +361,9 @@ def _is_pair(window: Any) -> bool:
     """Whether it is a start and an end, and not two windows."""
     if not isinstance(window, tuple) or len(window) != 2:
         return False
-    return not any(isinstance(end, tuple | list | TimeWindow) or _is_window(end) for end in window)
-
-
-def _is_window(window: Any) -> bool:
-    return isinstance(window, str) and ("/" in window or window.count(":") == 1)
+    texts = [end for end in window if isinstance(end, str)]
+    are_windows = any("/" in text or text.count(":") == 1 for text in texts)
+    return not are_windows and not any(isinstance(end, tuple | list | TimeWindow) for end in window)
 
 
 def _read_window(axis: ReadsTimes, value: Any, name: str) -> TimeWindow:
@@ -385,12 +376,10 @@ def _read_window(axis: ReadsTimes, value: Any, name: str) -> TimeWindow:
     else:
         raise InputError(f"{option(name)} has {value!r}, which is not a window of time", remedy=_HOW)
     try:
-        first, last = _begin(axis, start), None if end is None else _begin(axis, end)
+        first, last = _begin(axis, start), Moment(math.inf, "") if end is None else _begin(axis, end)
     except TimeError as error:
         raise error.with_context(f"{option(name)} {_show(value)}") from None
-    window = TimeWindow(
-        first.tick, math.inf if last is None else last.tick, first.label, None if last is None else last.label
-    )
+    window = TimeWindow(first.tick, last.tick, first.label, None if end is None else last.label)
     if not window.start < window.end:
         raise InputError(f"{option(name)} {_show(value)} ends at its start or before it", remedy=_HOW)
     return window

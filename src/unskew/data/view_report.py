@@ -1,4 +1,4 @@
-"""What a view of a log left out of it, why it was taken, and what would make it better."""
+"""What a view of a log dropped from it, why it was taken, and what would make it better."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RecommenderTest:
 
 @dataclass(frozen=True)
 class ViewReport:
-    """What a view left out, and why it was taken."""
+    """What a view dropped, and why it was taken."""
 
     view: str  # its name
     reason: str  # why it was taken: what is known about the log

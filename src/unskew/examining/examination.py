@@ -25,7 +25,7 @@ from unskew.data.time_steps import advise_on_numbers, find_epoch_unit
 from unskew.data.times import UNIT_WORDS, Label, TimeWindow
 from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option
 from unskew.examining.next_commands import advise_protocol, choose_dates, write_commands, write_options
-from unskew.reading.column_guesses import ROLES, TableContents, guess_columns
+from unskew.reading.column_guesses import ROLES, Guess, TableContents
 from unskew.reading.column_types import is_missing
 from unskew.reading.input_files import FileOptions
 from unskew.reading.reader import read_log
@@ -203,7 +203,7 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
         with open_source(source, options, query=how.get("query")) as opened:
             seen = Examination(opened.name, tuple(opened.columns))
             table = opened.narrow(list(opened.columns))
-            guess = guess_columns(TableContents(table, table.sample()), given)
+            guess = Guess(TableContents(table, table.sample()), given)
             seen = replace(seen, roles=guess.roles, guessed=tuple(guess.guessed), rows=_count(table))
             known = {role: name for role, name in guess.roles.items() if name in table.columns}
             missing = {role: is_missing(name, is_id=role != "time") for role, name in known.items()}

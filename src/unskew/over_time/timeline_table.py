@@ -25,7 +25,6 @@ from unskew.storage.tables import (
     read_metadata,
     read_parquet,
     require_entries,
-    require_format,
     require_kind,
     write_table,
 )
@@ -345,7 +344,6 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
     table, about = read_parquet(path)
     require_kind(path, about, kind, _MAKE_AGAIN)
-    require_format(path, about, _MAKE_AGAIN)
     return table, about
 
 

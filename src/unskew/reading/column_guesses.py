@@ -7,21 +7,20 @@ item, a day of the month no time), and counts of distinct values over the first 
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import duckdb
 
 from unskew.data.columns import Columns
-from unskew.data.date_grammar import parse_compact_date, parse_time
+from unskew.data.date_grammar import parse_compact_date
 from unskew.data.time_steps import find_epoch_unit
 from unskew.data.times import PER_SECOND
 from unskew.errors import ColumnError, missing_column, option
 from unskew.reading.column_types import family_of, is_missing, refuse_twins
-from unskew.reading.connection import quote_name
+from unskew.reading.connection import fetch_row, quote_name
 from unskew.reading.sources import Source, open_source
 from unskew.reading.text_files import classify
 from unskew.text import closest, enumerate_words
@@ -32,9 +31,7 @@ _NEARLY_ALL = 0.99
 _FEW = 12  # distinct values or less: kinds of events, ratings, months
 _FEW_TIMES = 31  # distinct numbers or less: days of a month, hours
 _LONG = 200  # characters on average: a review and no id
-_LONGEST_SPAN = (
-    60 * 365.25 * 86400
-)  # seconds: whole numbers in the range of times are more likely ids if they span more
+_LONGEST_SPAN = 60 * 365.25 * 86400  # seconds: whole numbers that span more are more likely ids than times
 _WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _PLAIN = re.compile(r"[0-9]+(\.[0-9]*)?")
 _PARTS = {
@@ -82,32 +79,29 @@ class Contents:
     @property
     def are_dates(self) -> bool:
         """Whether all values are written as dates or datetimes."""
-        return bool(self.written_values) and all(
-            parse_time(text) is not None or classify(text) == "time" for text in self.written_values
-        )
+        return bool(self.written_values) and all(classify(text) == "time" for text in self.written_values)
 
     @property
     def are_times(self) -> bool:
         """Whether all values are dates (or 20130601), or count since 1970 and span less than 60 years."""
-        if not self.written_values:
+        texts = self.written_values
+        if not texts or self.are_dates:
+            return bool(texts)
+        if not all(_PLAIN.fullmatch(text) for text in texts):
             return False
-        if self.are_dates:
+        if all(parse_compact_date(text) for text in texts):
             return True
-        if not all(_PLAIN.fullmatch(text) for text in self.written_values):
-            return False
-        if all(parse_compact_date(text) for text in self.written_values):
-            return True
-        numbers = [float(text) for text in self.written_values]
+        numbers = [float(text) for text in texts]
         unit = find_epoch_unit(min(numbers), max(numbers))
         return unit is not None and max(numbers) - min(numbers) <= _LONGEST_SPAN * PER_SECOND[unit]
 
     def part_of_date(self, words: set[str]) -> str | None:
         """The part of a date that a column of such a name and such numbers is: ``day``, ``month``; else None."""
-        part = next((part for part in _PARTS if part in words), None)
-        if part is None or not all(_WHOLE.fullmatch(text) for text in self.written_values):
-            return None
-        least, most = _PARTS[part]
-        return part if all(least <= float(text) <= most for text in self.written_values) else None
+        part = next((part for part in _PARTS if part in words), "")
+        least, most = _PARTS.get(part, (0, 0))
+        texts = self.written_values
+        is_part = all(_WHOLE.fullmatch(text) and least <= float(text) <= most for text in texts)
+        return part if part and is_part else None
 
     @property
     def is_unique(self) -> bool:
@@ -149,16 +143,14 @@ class TableContents:
 
     def __init__(self, source: Source, rows: Sequence[Sequence[str]]) -> None:
         self._source, names = source, tuple(source.columns)
-        samples = {name: tuple(row[k] for row in rows) for k, name in enumerate(names)}
+        self.columns = {name: Contents.of([row[k] for row in rows]) for k, name in enumerate(names)}
         try:
             values = self._count([f"count(*) FILTER (NOT {is_missing(name)})" for name in names])
             distinct = self._count([f"count(DISTINCT {quote_name(name)}::VARCHAR)" for name in names])
         except duckdb.Error:  # two names that differ in case alone, a damaged row: whoever reads the table says so
-            values = [len(texts) for texts in samples.values()]
-            distinct = [len(set(texts)) for texts in samples.values()]
-        self.columns: Mapping[str, Contents] = {
-            name: Contents(values[k], distinct[k], samples[name]) for k, name in enumerate(names)
-        }
+            return
+        for k, name in enumerate(names):
+            self.columns[name] = Contents(values[k], distinct[k], self.columns[name].sample)
 
     def has_one_owner(self, name: str, user: str) -> bool:
         """Whether nearly every value of a column occurs with one user only, as the number of an invoice does."""
@@ -176,7 +168,7 @@ class TableContents:
 
     def _count(self, counts: Sequence[str]) -> list[int]:
         query = f"SELECT {', '.join(counts)} FROM (SELECT * FROM {self._source.relation} LIMIT {_ROWS})"
-        return [int(count) for count in self._source.connection.execute(query).fetchall()[0]]
+        return list(fetch_row(self._source.connection, query))
 
 
 ROLES = ("user", "item", "time")
@@ -198,15 +190,15 @@ def find_place(columns: Sequence[str], name: object) -> str | None:
     return None
 
 
-def find_by_words(role: str, columns: Sequence[str], *more: str) -> Iterator[str]:
+def find_by_words(role: str, columns: Sequence[str], *more: str) -> list[str]:
     """The columns whose name has a word that is often used for this role, the plainest names first.
 
-    >>> list(find_by_words("user", ["user_session", "visitorid", "User ID", "product"]))
+    >>> find_by_words("user", ["user_session", "visitorid", "User ID", "product"])
     ['User ID', 'visitorid', 'user_session']
     """
     plain = {role, *more}
     ranks = {column: _rank_name(column, plain, {*plain, *OF_A_LOG.get(role, ())}) for column in columns}
-    return iter(sorted((c for c in columns if ranks[c] is not None), key=lambda c: ranks[c] or 0))
+    return sorted((c for c in columns if ranks[c] is not None), key=lambda c: ranks[c] or 0)
 
 
 def _rank_name(column: str, plain: set[str], words: set[str]) -> int | None:
@@ -262,15 +254,50 @@ def guess_by_content(
     return {role: roles[role] for role in ROLES}
 
 
-@dataclass
 class Guess:
-    """Which columns are what."""
+    """Which columns are users, items and times, as far as it can be told.
 
-    roles: dict[str, str]  # the columns of users, items and times, as far as they are known
-    guessed: list[str] = field(default_factory=list)  # the roles that were guessed
-    # For each role, why other columns do not have it.
-    rejected: dict[str, dict[str, str]] = field(default_factory=lambda: {role: {} for role in ROLES})
-    parts: list[str] = field(default_factory=list)  # columns that are parts of a date
+    By what was said, by the usual names, by words in names that are often used, then by what columns hold. A
+    column has no users and no items if nearly every row has a value of its own, or if it has very few values; no
+    items if each value belongs to one user; no times if it has the days of a month.
+
+    Attributes
+    ----------
+    roles
+        The columns of users, items and times, as far as they are known.
+    guessed
+        Which of these roles were guessed.
+    parts
+        Columns that are parts of a date.
+    """
+
+    def __init__(self, table: TableContents, given: Mapping[str, object]) -> None:
+        self._table, self._contents, names = table, table.columns, list(table.columns)
+        roles = {role: find_place(names, name) or str(name) for role, name in given.items() if name is not None}
+        for role, usual in DEFAULT_NAMES.items():
+            name = next((name for name in usual if name in names and name not in roles.values()), None)
+            is_number_of_row = (
+                role == "item" and len(names) > len(ROLES) and name and self._contents[name].is_unique
+            )
+            if name is not None and not is_number_of_row:
+                roles.setdefault(role, name)
+        parts = [name for name in names if self._contents[name].part_of_date(set(split_name(name)))]
+        self.parts = [name for name in parts if name not in roles.values()]
+        self._rejected: dict[str, dict[str, str]] = {role: {} for role in ROLES}  # why other columns have no role
+        known, self.roles = set(roles), roles
+        for role, find in (
+            ("time", self._find_times),
+            ("user", self._find_named_ids),
+            ("item", self._find_named_ids),
+            ("time", self._find_numbers),
+            ("user", self._find_other_ids),
+            ("item", self._find_other_ids),
+        ):
+            name = next(find(role), None) if role not in roles else None
+            if name is not None:
+                roles[role] = name
+        self.roles = {role: roles[role] for role in ROLES if role in roles}
+        self.guessed = [role for role in self.roles if role not in known]
 
     @property
     def missing(self) -> list[str]:
@@ -287,113 +314,62 @@ class Guess:
         if self.has_split_dates:
             names = enumerate_words([repr(name) for name in self.parts])
             return f"no column holds times, and {names} are parts of a date"
-        reasons = {name: reason for role in self.missing for name, reason in self.rejected[role].items()}
+        reasons = {name: reason for role in self.missing for name, reason in self._rejected[role].items()}
         listed = "; ".join(f"{name!r} {reason}" for name, reason in list(reasons.items())[:_MOST_REASONS])
         are = "columns are" if len(self.missing) > 1 else "column is"
         problem = f"it is not clear which {are} {enumerate_words([f'the {role}' for role in self.missing])}"
         return f"{problem} ({listed})" if listed else problem
 
-
-def guess_columns(table: TableContents, given: Mapping[str, object]) -> Guess:
-    """Which columns are users, items and times, as far as it can be told.
-
-    By what was said, by the usual names, by words in names that are often used, then by what columns hold. A
-    column has no users and no items if nearly every row has a value of its own, or if it has very few values; no
-    items if each value belongs to one user; no times if it has the days of a month.
-    """
-    guesser = _Guesser(table, given)
-    guess = guesser.guess
-    known = set(guess.roles)
-    steps: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
-        ("time", guesser.find_times),
-        *((role, functools.partial(guesser.find_named_ids, role)) for role in ("user", "item")),
-        ("time", guesser.find_numbers),
-        *((role, functools.partial(guesser.find_other_ids, role)) for role in ("user", "item")),
-    )
-    for role, find in steps:
-        name = next(find(), None) if role not in guess.roles else None
-        if name is not None:
-            guess.roles[role] = name
-    guess.roles = {role: guess.roles[role] for role in ROLES if role in guess.roles}
-    guess.guessed = [role for role in guess.roles if role not in known]
-    return guess
-
-
-class _Guesser:
-    """Finds columns for a role, the likeliest first; what is known already is in `guess`."""
-
-    def __init__(self, table: TableContents, given: Mapping[str, object]) -> None:
-        self.table, self.contents, names = table, table.columns, list(table.columns)
-        roles = {role: find_place(names, name) or str(name) for role, name in given.items() if name is not None}
-        for role, usual in DEFAULT_NAMES.items():
-            name = next((name for name in usual if name in names and name not in roles.values()), None)
-            is_number_of_row = (
-                role == "item" and len(names) > len(ROLES) and name and self.contents[name].is_unique
-            )
-            if name is not None and not is_number_of_row:
-                roles.setdefault(role, name)
-        parts = [name for name in names if self.contents[name].part_of_date(set(split_name(name)))]
-        self.guess = Guess(roles, parts=[name for name in parts if name not in roles.values()])
-
     @property
-    def free(self) -> list[str]:
+    def _free(self) -> list[str]:
         """The columns without a role."""
-        return [name for name in self.contents if name not in self.guess.roles.values()]
+        return [name for name in self._contents if name not in self.roles.values()]
 
-    def find_times(self) -> Iterator[str]:
+    def _find_times(self, role: str) -> Iterator[str]:
         """Columns of dates or counts since 1970, then those whose name says that they are times."""
-        worded = list(find_by_words("time", self.free))
-        ids = {name for role in ("user", "item") for name in find_by_words(role, self.free)}
-        plain = [
-            name
-            for name in self.free
-            if self.contents[name].are_times
-            and name not in self.guess.parts
-            and (name in worded or name not in ids)
-        ]
-        yield from sorted(
-            plain,
-            key=lambda name: (
-                self.contents[name].distinct < 2,
-                name not in worded,
-                not self.contents[name].are_dates,
-            ),
-        )
-        yield from (name for name in worded if self.may_be("time", name))
+        worded = find_by_words(role, self._free)
+        ids = {name for other in ("user", "item") for name in find_by_words(other, self._free)}
+        plain = [name for name in self._free if self._contents[name].are_times and name not in self.parts]
 
-    def find_numbers(self) -> Iterator[str]:
+        def rank(name: str) -> tuple[bool, bool, bool]:
+            contents = self._contents[name]
+            return contents.distinct < 2, name not in worded, not contents.are_dates
+
+        yield from sorted((name for name in plain if name in worded or name not in ids), key=rank)
+        yield from (name for name in worded if self._may_be(role, name))
+
+    def _find_numbers(self, role: str) -> Iterator[str]:
         """Columns of numbers that may be times, the last first, if enough columns are left for the other roles."""
-        if len(self.free) < len(self.guess.missing):
+        if len(self._free) < len(self.missing):
             return
-        for name in reversed(self.free):
+        for name in reversed(self._free):
             is_other = bool(OF_OTHERS & set(split_name(name)))
-            if self.contents[name].are_numbers and not is_other and self.may_be("time", name):
+            if self._contents[name].are_numbers and not is_other and self._may_be(role, name):
                 yield name
 
-    def find_named_ids(self, role: str) -> Iterator[str]:
+    def _find_named_ids(self, role: str) -> Iterator[str]:
         """Columns whose name says that they are users, or items."""
-        return (name for name in find_by_words(role, self.free) if self.may_be(role, name))
+        return (name for name in find_by_words(role, self._free) if self._may_be(role, name))
 
-    def find_other_ids(self, role: str) -> Iterator[str]:
+    def _find_other_ids(self, role: str) -> Iterator[str]:
         """Other columns that may be users, or items; those of names for something else last."""
-        others = sorted(self.free, key=lambda name: bool(OF_OTHERS & set(split_name(name))))
-        user = self.guess.roles.get("user")
-        for name in others:
-            if not self.may_be(role, name):
+        user = self.roles.get("user")
+        for name in sorted(self._free, key=lambda name: bool(OF_OTHERS & set(split_name(name)))):
+            if not self._may_be(role, name):
                 continue
-            if role == "item" and user is not None and self.table.has_one_owner(name, user):
-                self.guess.rejected[role][name] = "has values that belong to one user each"
+            if role == "item" and user is not None and self._table.has_one_owner(name, user):
+                self._rejected[role][name] = "has values that belong to one user each"
                 continue
             yield name
 
-    def may_be(self, role: str, name: str) -> bool:
+    def _may_be(self, role: str, name: str) -> bool:
         """Whether what a column holds allows a role; if not, the reason is kept."""
-        contents = self.contents[name]
+        contents = self._contents[name]
         reason = contents.why_no_time() if role == "time" else contents.why_no_id()
-        if name in self.guess.parts and (len(self.guess.parts) > 1 or contents.is_enough):
+        if name in self.parts and (len(self.parts) > 1 or contents.is_enough):
             reason = "holds a part of a date"
         if reason is not None:
-            self.guess.rejected[role][name] = reason
+            self._rejected[role][name] = reason
         return reason is None
 
 
@@ -471,31 +447,31 @@ def choose_alike(columns: Sequence[str], table: str, like: Columns, what: str) -
     return Columns(**chosen)
 
 
-def choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:
+def choose_columns(source: Source, named: dict[str, str | int | None]) -> tuple[Columns, str]:
     """The columns of users, items and times, and what is to be said about those that were guessed."""
-    if None not in given.values():
+    if None not in named.values():
         guesses = {}
     elif source.has_no_names:
-        guesses = _guess_columns(source, given)
+        guesses = _guess_columns(source, named)
     else:
-        guesses = _find_usual(source.columns, given)
+        guesses = _find_usual(source.columns, named)
     chosen = {}
-    for role, name in given.items():
-        default = next(
-            (d for d in DEFAULT_NAMES[role] if d in source.columns), guesses.get(role, DEFAULT_NAMES[role][0])
-        )
-        chosen[role] = require_column(source, default if name is None else name, role)
+    for role, name in named.items():
+        usual = (default for default in DEFAULT_NAMES[role] if default in source.columns)
+        likely = next(usual, guesses.get(role, DEFAULT_NAMES[role][0]))
+        chosen[role] = require_column(source, likely if name is None else name, role)
     if len(set(chosen.values())) < 3:
         raise ColumnError(f"user, item and time must be three different columns, not {', '.join(chosen.values())}")
-    many = len(guesses) > 1
-    columns, roles = enumerate_words(list(guesses.values())), enumerate_words(list(guesses))
-    return Columns(**chosen), f"column{'s' * many} {columns} {'are' if many else 'is'} {roles}" if guesses else ""
+    if not guesses:
+        return Columns(**chosen), ""
+    many, columns, roles = len(guesses) > 1, enumerate_words([*guesses.values()]), enumerate_words([*guesses])
+    return Columns(**chosen), f"column{'s' * many} {columns} {'are' if many else 'is'} {roles}"
 
 
-def _find_usual(columns: Sequence[str], given: dict[str, str | int | None]) -> dict[str, str]:
+def _find_usual(columns: Sequence[str], named: dict[str, str | int | None]) -> dict[str, str]:
     """Columns with a usual name, such as ``user_id``, for those that were not named; none if several have one."""
     usual = {}
-    for role, name in given.items():
+    for role, name in named.items():
         if name is None and not any(default in columns for default in DEFAULT_NAMES[role]):
             candidates = [column for column in columns if shorten_name(column) in USUAL_NAMES[role]]
             if len(candidates) == 1:
@@ -503,16 +479,15 @@ def _find_usual(columns: Sequence[str], given: dict[str, str | int | None]) -> d
     return usual
 
 
-def _guess_columns(source: Source, given: dict[str, str | int | None]) -> dict[str, str]:
-    """The columns that were not named, of files that do not name them either: by what they hold."""
-    taken = {
-        role: find_place(source.columns, name) or str(name) for role, name in given.items() if name is not None
-    }
+def _guess_columns(source: Source, named: dict[str, str | int | None]) -> dict[str, str]:
+    """The columns that were not roles, of files that do not name them either: by what they hold."""
+    roles = {role: name for role, name in named.items() if name is not None}
+    taken = {role: find_place(source.columns, name) or str(name) for role, name in roles.items()}
     rows = source.sample()
     guessed = guess_by_content(source.columns, rows, taken)
     if guessed is None:
         shown = ", ".join(map(repr, rows[0])) if rows else "nothing"
-        example = " ".join(option(role, str(k + 1)) for k, role in enumerate(given))
+        example = " ".join(option(role, str(k + 1)) for k, role in enumerate(named))
         raise ColumnError(
             f"{source.name} has no header, and it is not clear which of its columns is which (the first row is "
             f"{shown})",
@@ -552,10 +527,10 @@ def require_column(source: Source, name: str | int, role: str) -> str:
     return name
 
 
-def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
+def _find_likely(name: str, role: str, columns: Sequence[str]) -> str | None:
     """The column that was meant: one of nearly the same name, else one that is often called so."""
-    lowered = {str(c).lower(): c for c in have}
+    lowered = {str(c).lower(): c for c in columns}
     close = closest(name.lower(), lowered)
     if close is not None:
         return lowered[close]
-    return next(find_by_words(role, have, name.lower()), None)
+    return next(iter(find_by_words(role, columns, name.lower())), None)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import cast
 
 import duckdb
 
 from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
 from unskew.errors import ReadingNotice, TimeError, option, warn
-from unskew.reading.connection import quote_name, quote_text
+from unskew.reading.connection import fetch_row, quote_name, quote_text
 from unskew.reading.sources import Source
 from unskew.text import first_line
 
@@ -61,9 +62,7 @@ class TimeReading:
 def read_as_format(source: Source, short: str, name: str, format_: str) -> tuple[str, str, str | None]:
     """The type of times that are written so, the SQL that reads them, and their zone."""
     try:
-        unreadable = source.connection.execute(
-            f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {_parse(short, format_)} IS NULL"
-        ).fetchall()[0][0]
+        unreadable = first_value(source, short, f"{_parse(short, format_)} IS NULL")
     except duckdb.Error as error:
         raise TimeError(
             f"{option('time_format')} is {format_!r}: {first_line(error)}", remedy="write it as in %d/%m/%Y %H:%M"
@@ -75,27 +74,18 @@ def read_as_format(source: Source, short: str, name: str, format_: str) -> tuple
 
 def find_format(source: Source, short: str, name: str) -> tuple[str, str, str | None] | None:
     """The same with the one format that all texts of a column have; None if there is none."""
-    sql = source.connection
-    example = sql.execute(f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL").fetchall()[0][0]
+    example = first_value(source, short, "true")
     if example is None:
         return None
-    text = quote_text(example)
-    fits = sql.execute("SELECT " + ", ".join(_fits_format(text, format_) for format_ in _FORMATS)).fetchall()[0]
+    tests = ", ".join(_fits_format(quote_text(example), format_) for format_ in _FORMATS)
+    fits = fetch_row(source.connection, f"SELECT {tests}")
     likely = [format_ for format_, fit in zip(_FORMATS, fits, strict=True) if fit]
-    if not likely:
-        return None
-    counts = ", ".join(
-        f"count(*) FILTER (NOT coalesce({_fits_format(short, format_)}, false))" for format_ in likely
-    )
-    bad = sql.execute(f"SELECT {counts} FROM raw WHERE {short} IS NOT NULL").fetchall()[0]
-    right = [format_ for format_, n in zip(likely, bad, strict=True) if n == 0]
+    total, counts = _count(source, short, {format_: _fits_format(short, format_) for format_ in likely})
+    right = [format_ for format_ in likely if counts[format_] == total]
     if not right:
         return None
-    first = _parse(short, right[0])
     for other in right[1:]:
-        differ = sql.execute(
-            f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {first} <> {_parse(short, other)}"
-        ).fetchall()[0][0]
+        differ = first_value(source, short, f"{_parse(short, right[0])} <> {_parse(short, other)}")
         if differ is not None:
             readings = " or ".join(_show(source, differ, format_) for format_ in (right[0], other))
             raise TimeError(
@@ -130,13 +120,13 @@ def _read(short: str, format_: str) -> tuple[str, str, str | None]:
 
 def _show(source: Source, text: str, format_: str) -> str:
     moment = _parse(quote_text(text), format_)
-    return str(source.connection.execute(f"SELECT strftime({moment}, '%-d %B %Y')").fetchall()[0][0])
+    return str(fetch_row(source.connection, f"SELECT strftime({moment}, '%-d %B %Y')")[0])
 
 
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
 _SPACES = f"[{SPACE}]*"
-_FIRST = 1000  # rows, which mostly tell what no column of times can be
+_FIRST_ROWS = "(SELECT * FROM raw LIMIT 1000)"  # which mostly tell what no column of times can be
 _BELOW_MICROSECONDS = r".*\.[0-9]{7,}([^0-9].*)?"
 
 ZONED_NANOSECONDS = "TIMESTAMPTZ_NS"
@@ -156,10 +146,10 @@ def read_text_times(
         reading = _read_calendar_times(source, short, text, name)
         if reading is not None:
             return reading
-    other = find_format(source, short, name)
-    if other is not None:
-        return other
-    raise _explain(source, name)
+    reading = find_format(source, short, name)
+    if reading is None:
+        raise _explain(source, name)
+    return reading
 
 
 def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tuple[str, str, str | None] | None:
@@ -169,7 +159,7 @@ def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tu
         "naive": _is_written(short, text, f"{DAY}({CLOCK})?", "TIMESTAMP"),
         "zoned": _is_written(short, text, f"{DAY}{CLOCK}{OFFSET}", "TIMESTAMPTZ"),
     }
-    total, n = _count(source, short, forms, among="first")
+    total, n = _count(source, short, forms, _FIRST_ROWS)
     if n["naive"] + n["zoned"] < total:
         return None
     likely = next((form for form in ("day", "naive") if n[form] == total), "zoned")
@@ -181,11 +171,11 @@ def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tu
     if n["day"] == total:
         return "DATE", f"{text}::DATE", None
     if n["naive"] == total:
-        kind = "TIMESTAMP_NS" if n["fine"] and _fit(source, short, text, "TIMESTAMP_NS") else "TIMESTAMP"
+        kind = "TIMESTAMP_NS" if n["fine"] and _all_fit(source, short, text, "TIMESTAMP_NS") else "TIMESTAMP"
         return kind, f"{text}::{kind}", None
     if n["zoned"] == total:
         zone = _common_zone(source, short)
-        if n["fine"] and _is_known(source, ZONED_NANOSECONDS) and _fit(source, short, text, ZONED_NANOSECONDS):
+        if n["fine"] and _all_fit(source, short, text, ZONED_NANOSECONDS):
             return ZONED_NANOSECONDS, f"{text}::{ZONED_NANOSECONDS}", zone
         return "TIMESTAMP WITH TIME ZONE", f"{text}::TIMESTAMPTZ", zone
     if n["naive"] + n["zoned"] == total:
@@ -212,36 +202,34 @@ def _tidy(text: str) -> str:
 
 def all_values(source: Source, short: str, test: str) -> bool:
     """Whether `test` holds for every value that is there; mostly the first few tell that it does not."""
-    for rows in (f"(SELECT * FROM raw LIMIT {_FIRST})", "raw"):
-        counts = source.connection.execute(
-            f"SELECT count(*) FILTER (WHERE NOT coalesce({test}, false)) FROM {rows} WHERE {short} IS NOT NULL"
-        ).fetchall()
-        if counts[0][0]:
+    for rows in (_FIRST_ROWS, "raw"):
+        total, counts = _count(source, short, {"test": test}, rows)
+        if counts["test"] < total:
             return False
     return True
 
 
-def _count(source: Source, short: str, tests: Mapping[str, str], among: str = "all") -> tuple[int, dict[str, int]]:
-    """How many values there are among all or the first rows, and for how many of them each test holds."""
-    counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests.values())
-    rows = "raw" if among == "all" else f"(SELECT {short} FROM raw LIMIT {_FIRST})"
-    total, *each = source.connection.execute(
-        f"SELECT count(*), {counts} FROM {rows} WHERE {short} IS NOT NULL"
-    ).fetchall()[0]
+def first_value(source: Source, short: str, test: str) -> str | None:
+    """The smallest text for which `test` holds, if there is one."""
+    query = f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {test}"
+    return cast(str | None, fetch_row(source.connection, query)[0])
+
+
+def _count(source: Source, short: str, tests: Mapping[str, str], rows: str = "raw") -> tuple[int, dict[str, int]]:
+    """How many values there are in some rows, and for how many of them each test holds."""
+    counts = ["count(*)", *(f"count(*) FILTER (WHERE {test})" for test in tests.values())]
+    query = f"SELECT {', '.join(counts)} FROM {rows} WHERE {short} IS NOT NULL"
+    total, *each = fetch_row(source.connection, query)
     return total, dict(zip(tests, each, strict=True))
 
 
-def _fit(source: Source, short: str, text: str, kind: str) -> bool:
-    """Whether all times are within the years that nanoseconds in 64 bits reach, 1677 to 2262."""
-    return all_values(source, short, f"TRY_CAST({text} AS {kind}) IS NOT NULL")
-
-
-def _is_known(source: Source, kind: str) -> bool:
+def _all_fit(source: Source, short: str, text: str, kind: str) -> bool:
+    """Whether DuckDB knows a type of nanoseconds, and all times are within the years of 64 bits, 1677 to 2262."""
     try:
         source.connection.execute(f"SELECT NULL::{kind}")
     except duckdb.Error:
         return False
-    return True
+    return all_values(source, short, f"TRY_CAST({text} AS {kind}) IS NOT NULL")
 
 
 def _common_zone(source: Source, short: str) -> str:

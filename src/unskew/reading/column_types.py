@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +9,13 @@ import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, ReadingNotice, TimeError, option, warn
-from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, all_values, read_text_times
-from unskew.reading.connection import find_types, quote_name
+from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, all_values, first_value, read_text_times
+from unskew.reading.connection import fetch_row, find_types, quote_name
 from unskew.reading.sources import Part, Source
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
-_DECIMALS = ("FLOAT", "DOUBLE")
+_FLOATS = ("FLOAT", "DOUBLE")
 _STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _NOTHING = '"NULL"'  # the type of a column in which there is no value at all
@@ -35,7 +34,7 @@ class TimeColumn:
 
 def family_of(kind: str) -> str:
     """What types of one column in several files must have in common."""
-    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL"):
+    if kind in (*_INTEGERS, *_WIDE, *_FLOATS) or kind.startswith("DECIMAL"):
         return "numbers"
     if kind in (*_STAMPS, "TIMESTAMP_NS", "DATE"):
         return "dates without a zone"
@@ -89,7 +88,7 @@ def _refuse_wide(
 def _refuse_wide_parts(source: Source, name: str) -> None:
     """The same for files of which some have integers and some decimal numbers in one column."""
     whole = [part for part in source.parts if part.kinds.get(name) in (*_INTEGERS, *_WIDE)]
-    other = [part for part in source.parts if part.kinds.get(name) in _DECIMALS]
+    other = [part for part in source.parts if part.kinds.get(name) in _FLOATS]
     if whole and other:
         for part in whole:
             kinds = (f"{part.kinds[name]} in {part.name}", f"{other[0].kinds[name]} in {other[0].name}")
@@ -139,15 +138,13 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a column of ids: null where there is none."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT", "INTERVAL")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
-    if kind in _DECIMALS or kind.startswith("DECIMAL"):
+    if kind in _FLOATS or kind.startswith("DECIMAL"):
         _refuse_wide_parts(source, name)
         whole = f"TRY_CAST({short} AS BIGINT)"
-        exact = f"abs({short}) <= {2**53}" if kind in _DECIMALS else "true"
+        exact = f"abs({short}) <= {2**53}" if kind in _FLOATS else "true"
         if all_values(source, short, f"isnan({short}::DOUBLE) OR ({whole} = {short} AND {exact})"):
             return whole
-        if kind not in _DECIMALS:
-            return short
-        return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END"
+        return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END" if kind in _FLOATS else short
     if kind == "UUID":
         return f"{short}::VARCHAR"
     if kind == "VARCHAR" and source.is_text:
@@ -163,7 +160,7 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
 def number_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a further column of numbers; NaN where there is none."""
     number = f"coalesce({short}::DOUBLE, 'nan'::DOUBLE)"
-    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS, "BOOLEAN", _NOTHING) or kind.startswith("DECIMAL"):
+    if family_of(kind) == "numbers" or kind in ("BOOLEAN", _NOTHING):
         return number
     if kind == "VARCHAR":
         bad = first_value(source, short, f"TRY_CAST({short} AS DOUBLE) IS NULL")
@@ -177,7 +174,7 @@ def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a column that is true or false; false where there is nothing."""
     if kind in ("BOOLEAN", _NOTHING):
         return f"coalesce({short}::BOOLEAN, false)"
-    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL"):
+    if family_of(kind) == "numbers":
         return f"coalesce({short} <> 0 AND NOT isnan({short}::DOUBLE), false)"
     if kind == "VARCHAR":
         flag = f"TRY_CAST(trim({short}) AS BOOLEAN)"
@@ -189,32 +186,31 @@ def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
 
 
 def time_column(
-    source: Source, kind: str, short: str, name: str, how: TimeReading = _AS_WRITTEN, *, last_year: int = 2099
+    source: Source, kind: str, short: str, name: str, reading: TimeReading = _AS_WRITTEN, *, last_year: int = 2099
 ) -> TimeColumn:
     """How to read a column of times; of numbers such as 20130601, if none is later than `last_year`."""
-    zone, unit = source.zone(name), how.unit
+    zone, unit = source.zone(name), reading.unit
     if kind == _NOTHING:
         return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
-    if how.format is not None and kind in (*_INTEGERS, *_WIDE):
+    if reading.format is not None and kind in (*_INTEGERS, *_WIDE):
         kind, short = "VARCHAR", f"{short}::VARCHAR"
     if kind == "VARCHAR":
-        kind, short, zone = read_text_times(source, short, name, how.format)
-    elif how.format is not None:
+        kind, short, zone = read_text_times(source, short, name, reading.format)
+    elif reading.format is not None:
         raise TimeError(
-            f"{option('time_format', how.format)} reads texts, but column {name!r} holds {kind.lower()} values",
+            f"{option('time_format', reading.format)} reads texts, but column {name!r} holds "
+            f"{kind.lower()} values",
             remedy=f"leave out {option('time_format')}",
         )
-    is_number = kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL")
-    if unit is None and is_number:
-        dates = _read_compact_dates(source, short, name, last_year)
-        if dates is not None:
-            return dates
-    if kind in _INTEGERS:
-        return _read_integers(f"{short}::BIGINT", unit)
-    if kind in _WIDE:
-        if not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
-            raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
-        return _read_integers(f"{short}::BIGINT", unit)
+    is_number = family_of(kind) == "numbers"
+    dates = _read_compact_dates(source, short, name, last_year) if unit is None and is_number else None
+    if dates is not None:
+        return dates
+    if kind in _WIDE and not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
+        raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
+    if kind in (*_INTEGERS, *_WIDE):
+        axis = TimeAxis("integer") if unit is None else TimeAxis("epoch", unit, "UTC")
+        return TimeColumn(f"{short}::BIGINT", axis)
     if is_number:
         return _read_decimals(source, f"{short}::DOUBLE", name, unit)
     if unit is not None:
@@ -224,18 +220,19 @@ def time_column(
             remedy=f"leave out {option('time_unit')}",
         )
     if kind == "DATE":
-        ticks = _require_finite(source, short, name, f"date_diff('day', DATE '1970-01-01', {short})")
+        ticks = _require_finite(source, short, name, short, f"date_diff('day', DATE '1970-01-01', {short})")
         return TimeColumn(ticks, TimeAxis("date", "day"))
     if kind in _STAMPS:
         moment = f"TRY_CAST({short} AS TIMESTAMP)"
-        return TimeColumn(_require_finite(source, moment, name, f"epoch_us({moment})"), TimeAxis("datetime", "us"))
+        ticks = _require_finite(source, short, name, moment, f"epoch_us({moment})")
+        return TimeColumn(ticks, TimeAxis("datetime", "us"))
     if kind == "TIMESTAMP_NS":
         return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns"))
     if kind == ZONED_NANOSECONDS:
         return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns", zone or "UTC"))
     if kind == _ZONED:
-        axis = TimeAxis("datetime", "us", zone or "UTC")
-        return TimeColumn(_require_finite(source, short, name, f"epoch_us({short})"), axis)
+        ticks = _require_finite(source, short, name, short, f"epoch_us({short})")
+        return TimeColumn(ticks, TimeAxis("datetime", "us", zone or "UTC"))
     raise TimeError(f"column {name!r} holds {kind.lower()} values: times must be numbers, dates or datetimes")
 
 
@@ -247,8 +244,7 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
     axis_left, axis_when = left.axis, when.axis
     if all_values(source, left.expression, "false"):  # no value in it
         return f"NULL::{'DOUBLE' if axis_when.kind == 'float' else 'BIGINT'}"
-    zones = (axis_left.zone is None, axis_when.zone is None)
-    if zones[0] == zones[1]:
+    if (axis_left.zone is None) == (axis_when.zone is None):
         if (axis_left.kind, axis_left.unit) == (axis_when.kind, axis_when.unit):
             return left.expression
         if (axis_left.kind, axis_when.kind) == ("integer", "float"):
@@ -269,14 +265,6 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
     )
 
 
-def first_value(source: Source, short: str, bad: str) -> str | None:
-    """The smallest text for which `bad` holds, if there is one."""
-    rows = source.connection.execute(
-        f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {bad}"
-    ).fetchall()
-    return None if not rows else rows[0][0]
-
-
 def is_missing(name: str, *, is_id: bool = False) -> str:
     """SQL that is true where a column of the source has no value, or NaN; the text ``nan`` is an id."""
     column = quote_name(name)
@@ -294,7 +282,7 @@ def _read_compact_dates(source: Source, short: str, name: str, last_year: int) -
     is_date = f"{number} = {short} AND {number} BETWEEN 19000101 AND {last_year}1231 AND {day} IS NOT NULL"
     if not all_values(source, short, f"{is_date} OR isnan(({short})::DOUBLE)"):
         return None
-    [(example,)] = source.connection.execute(f"SELECT min({number}) FROM raw").fetchall()
+    (example,) = fetch_row(source.connection, f"SELECT min({number}) FROM raw")
     if example is None:
         return None
     text = str(example)
@@ -303,12 +291,6 @@ def _read_compact_dates(source: Source, short: str, name: str, last_year: int) -
         ReadingNotice,
     )
     return TimeColumn(f"date_diff('day', DATE '1970-01-01', {day})", TimeAxis("date", "day"), is_compact=True)
-
-
-def _read_integers(expression: str, unit: str | None) -> TimeColumn:
-    if unit is None:
-        return TimeColumn(expression, TimeAxis("integer"))
-    return TimeColumn(expression, TimeAxis("epoch", unit, "UTC"))
 
 
 def _read_decimals(source: Source, expression: str, name: str, unit: str | None) -> TimeColumn:
@@ -327,9 +309,8 @@ def _read_decimals(source: Source, expression: str, name: str, unit: str | None)
     return TimeColumn(f"({ticks})::BIGINT", axis)
 
 
-def _require_finite(source: Source, short: str, name: str, expression: str) -> str:
-    plain = re.sub(r"^TRY_CAST\((.*) AS \w+\)$", r"\1", short)
-    if not all_values(source, plain, f"isfinite({short})"):
+def _require_finite(source: Source, short: str, name: str, moment: str, expression: str) -> str:
+    if not all_values(source, short, f"isfinite({moment})"):
         raise TimeError(
             f"column {name!r} holds times that are infinite or too far off", remedy="remove those rows"
         )

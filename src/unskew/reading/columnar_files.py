@@ -19,13 +19,12 @@ import pyarrow.parquet as pq
 
 from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
-from unskew.reading.connection import quote_paths, run_interruptibly
+from unskew.reading.connection import quote_paths, report_unreadable, run_interruptibly
 from unskew.reading.input_files import InputFile
-from unskew.text import tell_damage
 
 _FEW = 100_000  # rows that Arrow reads before a loop is loaded
 _MOST_BYTES = 2**25  # of texts that Arrow reads at once
-_CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "GZIP": "gzip", "BROTLI": "brotli", "UNCOMPRESSED": ""}
+_CODECS = ("SNAPPY", "ZSTD", "GZIP", "BROTLI", "UNCOMPRESSED")
 _PLAIN, _BY_DICTIONARY = 0, (2, 8)  # encodings
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
 _DAMAGED_HEADER = "the header of a page is damaged"
@@ -45,18 +44,13 @@ def check_pages(path: Path, name: str, columns: Sequence[str], require: Callable
     packed or encoded in rare ways; of many rows only the lengths of texts are looked at. `require` is called with
     the memory that is needed, before it is taken.
     """
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            places = [k for k in range(len(file.schema.names)) if file.schema.column(k).path in columns]
-            for group, k in product(range(file.num_row_groups), places):
-                chunk = _describe_chunk(file, group, k)
-                few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
-                if few or (text and not _are_whole(path, file.schema.column(k), chunk, require)):
-                    _read_chunk(file, group, chunk, require)
-    except (FileError, MemoryError):
-        raise
-    except Exception as error:  # whatever damaged bytes lead Arrow to
-        raise FileError(f"cannot read {name}: {tell_damage(error)}") from error
+    with report_unreadable(name), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        places = [k for k in range(len(file.schema.names)) if file.schema.column(k).path in columns]
+        for group, k in product(range(file.num_row_groups), places):
+            chunk = _describe_chunk(file, group, k)
+            few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
+            if few or (text and not _are_whole(path, file.schema.column(k), chunk, require)):
+                _read_chunk(file, group, chunk, require)
 
 
 def _describe_chunk(file: Any, group: int, place: int) -> Any:
@@ -81,7 +75,7 @@ def _are_whole(path: Path, column: Any, chunk: Any, require: Callable[[int], Non
 
     if column.max_repetition_level or chunk.compression not in _CODECS:
         return False
-    codec = pa.Codec(_CODECS[chunk.compression]) if _CODECS[chunk.compression] else None
+    codec = None if chunk.compression == "UNCOMPRESSED" else pa.Codec(chunk.compression.lower())
     for header, body in _list_pages(path, chunk):
         if 4 in header and zlib.crc32(body) != header[4] & 0xFFFFFFFF:
             return False
@@ -158,11 +152,10 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
         raise InputError(
             f"{file.name} is a saved log, which cannot be joined with other files", remedy="give it alone"
         )
-    try:
-        table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
+    with report_unreadable(file.name):
+        try:
+            table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
+        except UnicodeDecodeError:
+            raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None
         run_interruptibly(lambda: table.validate(full=True))  # DuckDB would follow a damaged offset anywhere
         return table
-    except UnicodeDecodeError:
-        raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None
-    except Exception as error:  # whatever damaged bytes lead Arrow to
-        raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error

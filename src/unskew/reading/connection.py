@@ -16,17 +16,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from unskew.errors import EngineError, FileError, InputError, option
+from unskew.errors import EngineError, FileError, InputError, UnskewError, option
 from unskew.storage.files import shorten_path
 from unskew.storage.folders import temporary_folder
-from unskew.text import first_line
+from unskew.text import first_line, tell_damage
 
 _REASONS = (
     (r"CSV Error on Line: (\d+)", "line {}"),
@@ -44,6 +44,18 @@ _REASONS = (
 _BYTES = {unit: 1024.0**k for k, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 
 
+def without_categoricals(table: pa.Table) -> pa.Table:
+    """A table with values in place of categories; Arrow's own cast can do that for plain types alone."""
+
+    def decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if not pa.types.is_dictionary(column.type):
+            return column
+        parts = [part.dictionary.take(part.indices) for part in column.chunks]
+        return pa.chunked_array(parts, column.type.value_type)
+
+    return pa.table([decode(column) for column in table.columns], names=table.column_names)
+
+
 def quote_name(name: str) -> str:
     """A column name for SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -59,6 +71,11 @@ def quote_paths(files: Sequence[Path]) -> str:
     return "[" + ", ".join(quote_text(glob.escape(str(f))) for f in files) + "]"
 
 
+def fetch_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    """The first row that a query gives."""
+    return tuple(connection.execute(query).fetchall()[0])
+
+
 def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     """The type of each column of a table, or of a query, as DuckDB calls it."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {query}").fetchall()}
@@ -66,8 +83,7 @@ def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, s
 
 def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
     """How many bytes DuckDB may use before it writes to the disk: by default most of the memory there is."""
-    setting = str(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-    number, unit = setting.split()
+    number, unit = fetch_row(connection, "SELECT current_setting('memory_limit')")[0].split()
     return float(number) * _BYTES[unit]
 
 
@@ -112,10 +128,8 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
-    except pa.ArrowException as error:
-        raise FileError(f"cannot read {name}: {first_line(error)}") from error
-    except OSError as error:  # of DuckDB, through a stream of Arrow, unless the system gave it a number
-        if error.errno is not None:
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the system, not of DuckDB through a stream of Arrow
             raise
         raise FileError(f"cannot read {name}: {first_line(error)}") from error
     except RuntimeError as error:
@@ -124,11 +138,22 @@ def translate_errors(name: str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def report_unreadable(name: str) -> Iterator[None]:
+    """Turn whatever damaged bytes lead a library to into one line about the file called `name`."""
+    try:
+        yield
+    except (UnskewError, MemoryError):
+        raise
+    except Exception as error:
+        raise FileError(f"cannot read {name}: {tell_damage(error)}") from error
+
+
 def _explain(error: duckdb.Error) -> str:
     message = str(error)
     matches = [(re.search(pattern, message), shown) for pattern, shown in _REASONS]
-    reasons = [shown.format(*match.groups()) for match, shown in matches if match]
-    return ": ".join(reasons) if reasons else re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))
+    reasons = ": ".join(shown.format(*match.groups()) for match, shown in matches if match)
+    return reasons or re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))
 
 
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([KMGT])(i?)B", re.IGNORECASE)
@@ -149,12 +174,10 @@ class ReadingLimits:
 
     def with_changes(self, memory_limit: Any, temp_dir: Any, names: tuple[str, str] = _OPTIONS) -> ReadingLimits:
         """The same with what is given; None leaves it as it is. `names` say what was given, in messages."""
-        limits = self
-        if memory_limit is not None:
-            limits = replace(limits, memory=_check_size(memory_limit, names[0]))
-        if temp_dir is not None:
-            limits = replace(limits, temp_dir=_check_folder(temp_dir, names[1]))
-        return limits
+        return ReadingLimits(
+            self.memory if memory_limit is None else _check_size(memory_limit, names[0]),
+            self.temp_dir if temp_dir is None else _check_folder(temp_dir, names[1]),
+        )
 
     @contextlib.contextmanager
     def settings(self) -> Iterator[dict[str, Any]]:
@@ -233,7 +256,7 @@ def _measure_memory() -> int | None:
 @contextlib.contextmanager
 def open_spill_folder(connection: duckdb.DuckDBPyConnection) -> Iterator[Path]:
     """A folder for rows, where DuckDB puts what does not fit; removed in the end."""
-    place = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]
+    (place,) = fetch_row(connection, "SELECT current_setting('temp_directory')")
     with temporary_folder(Path(place) / "rows") as folder:
         yield folder
 
@@ -255,17 +278,16 @@ def refuse_limits_on_spark(memory_limit: Any, temp_dir: Any, *, by_option: bool 
 
     `by_option` says whether settings of Spark are given by an option, as on the command line.
     """
-    settings = {"memory_limit": "spark.executor.memory", "temp_dir": "spark.local.dir"}
-    examples = {"memory_limit": "8g", "temp_dir": "/scratch"}
-    for name, value in (("memory_limit", memory_limit), ("temp_dir", temp_dir)):
-        if value is None:
-            continue
-        setting = settings[name]
-        instead = option("spark_conf", f"{setting}={examples[name]}") if by_option else f"{setting} of its session"
-        raise EngineError(
-            f"{option(name)} is about reading on this machine, and on Spark its workers read",
-            remedy=f"{'give' if by_option else 'set'} {instead} instead",
-        )
+    for name, value, setting, example in (
+        ("memory_limit", memory_limit, "spark.executor.memory", "8g"),
+        ("temp_dir", temp_dir, "spark.local.dir", "/scratch"),
+    ):
+        if value is not None:
+            by_flag = f"give {option('spark_conf', f'{setting}={example}')} instead"
+            raise EngineError(
+                f"{option(name)} is about reading on this machine, and on Spark its workers read",
+                remedy=by_flag if by_option else f"set {setting} of its session instead",
+            )
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ Excel is read with openpyxl, which is an extra.
 
 from __future__ import annotations
 
-import functools
 import sqlite3
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -20,11 +19,11 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from unskew.errors import ColumnError, EmptyError, FileError, UnskewError
-from unskew.reading.connection import quote_name, quote_text, run_interruptibly
+from unskew.errors import ColumnError, EmptyError, FileError
+from unskew.reading.connection import quote_name, quote_text, report_unreadable, run_interruptibly
 from unskew.reading.input_files import InputFile, choose_inside, name_columns
 from unskew.reading.text_files import find_header
-from unskew.text import first_line, tell_damage
+from unskew.text import first_line
 
 _ROWS = 100_000  # that are converted at once
 _ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
@@ -43,8 +42,8 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
     try:
         with closing(_connect(file)) as database:
-            copy = functools.partial(_copy_table, database, file, connection, name)
-            run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
+            stops = (database.interrupt, connection.interrupt)
+            run_interruptibly(lambda: _copy_table(database, file, connection, name), stops)
     except sqlite3.Error as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     return name
@@ -54,11 +53,13 @@ def _copy_table(
     database: sqlite3.Connection, file: InputFile, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
     _refuse_damage(database, file)
-    table = choose_inside(file, _list_sqlite(database), "table")
-    columns = _find_columns(database, table, file)
-    rows = pa.RecordBatchReader.from_batches(
-        pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
+    names = database.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     )
+    table = choose_inside(file, [row[0] for row in names], "table")
+    columns = _find_columns(database, table, file)
+    schema = pa.schema([(column.name, column.type) for column in columns])
+    rows = pa.RecordBatchReader.from_batches(schema, _read_batches(database, table, columns, schema))
     connection.register("sqlite_rows", rows)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
     connection.unregister("sqlite_rows")
@@ -68,8 +69,8 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     """The name of one table of a DuckDB file, attached to the connection."""
     (file,) = files
     name = f"attached_{zlib.crc32(str(file.path).encode()):08x}"
-    have = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
-    if name not in have:
+    attached = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+    if name not in attached:
         connection.execute(f"ATTACH {quote_text(str(file.path))} AS {name} (READ_ONLY, TYPE duckdb)")
     rows = connection.execute(
         f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = '{name}' AND NOT internal"
@@ -99,13 +100,6 @@ def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
         raise FileError(f"{file.name} is damaged ({verdict[0].splitlines()[-1]})", remedy="restore it")
 
 
-def _list_sqlite(database: sqlite3.Connection) -> list[str]:
-    rows = database.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-    )
-    return [row[0] for row in rows]
-
-
 def _find_columns(database: sqlite3.Connection, table: str, file: InputFile) -> list[_Column]:
     """The columns of a table, each with the one type that holds all its values: SQLite lets each have its own."""
     rows = database.execute(f"SELECT * FROM {quote_name(table)} LIMIT 0")
@@ -116,29 +110,24 @@ def _find_columns(database: sqlite3.Connection, table: str, file: InputFile) -> 
     columns = []
     for name in names:
         quoted = quote_name(name)
-        kinds = {
-            row[0] for row in database.execute(f"SELECT DISTINCT typeof({quoted}) FROM {quote_name(table)}")
-        } - {"null"}
+        query = f"SELECT DISTINCT typeof({quoted}) FROM {quote_name(table)} WHERE {quoted} IS NOT NULL"
+        kinds = {row[0] for row in database.execute(query)}
         if kinds == {"integer", "real"}:
             columns.append(_Column(name, f"CAST({quoted} AS REAL)", pa.float64()))
         elif len(kinds) == 1:
-            columns.append(_Column(name, quoted, _ARROW[next(iter(kinds))]))
+            columns.append(_Column(name, quoted, _ARROW[kinds.pop()]))
         else:
             columns.append(_Column(name, f"CAST({quoted} AS TEXT)" if kinds else quoted, pa.string()))
     return columns
 
 
 def _read_batches(
-    database: sqlite3.Connection, table: str, columns: Sequence[_Column]
+    database: sqlite3.Connection, table: str, columns: Sequence[_Column], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     chosen = ", ".join(column.expression for column in columns)
     rows = database.execute(f"SELECT {chosen} FROM {quote_name(table)}")
-    names = [column.name for column in columns]
-    while fetched := rows.fetchmany(_ROWS):
-        arrays = [
-            pa.array(values, type=c.type) for c, values in zip(columns, zip(*fetched, strict=True), strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, names=names)
+    while batch := rows.fetchmany(_ROWS):
+        yield pa.record_batch([list(values) for values in zip(*batch, strict=True)], schema=schema)
 
 
 _SAMPLE = 200  # rows that tell whether the first is a header
@@ -150,9 +139,12 @@ def open_excel(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
     rows = _trim(_read_sheet(file))
     if not rows:
         raise EmptyError(f"{file.name} has no rows")
-    header = _has_header(rows, file)
-    first = ["" if cell is None else str(cell) for cell in rows[0]]
-    names = name_columns(file, first, header=header)
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows[:_SAMPLE]]
+    header = file.options.header
+    if header is None:
+        evident = find_header(texts)
+        header = file.options.column_names is None if evident is None else evident
+    names = name_columns(file, texts[0], header=header)
     body = rows[1:] if header else rows
     arrays = [_to_array([row[k] if k < len(row) else None for row in body]) for k in range(len(names))]
     return pa.table(arrays, names=list(names))
@@ -166,17 +158,12 @@ def _read_sheet(file: InputFile) -> list[tuple[Any, ...]]:
             f"cannot read {file.name}: Excel files need openpyxl",
             remedy="pip install 'unskew[excel]', or save the sheet as CSV",
         ) from None
-    try:
-        book = openpyxl.load_workbook(file.path, read_only=True, data_only=True)
-        try:
-            sheet = book[choose_inside(file, book.sheetnames, "sheet")]
-            return list(sheet.iter_rows(values_only=True))
-        finally:
-            book.close()
-    except UnskewError:
-        raise
-    except Exception as error:  # whatever damaged bytes lead openpyxl to
-        raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
+    with (
+        report_unreadable(file.name),
+        closing(openpyxl.load_workbook(file.path, read_only=True, data_only=True)) as book,
+    ):
+        sheet = book[choose_inside(file, book.sheetnames, "sheet")]
+        return list(sheet.iter_rows(values_only=True))
 
 
 def _trim(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -184,13 +171,6 @@ def _trim(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     filled = [row for row in rows if any(cell is not None for cell in row)]
     width = max((k + 1 for row in filled for k, cell in enumerate(row) if cell is not None), default=0)
     return [row[:width] for row in filled]
-
-
-def _has_header(rows: Sequence[Sequence[Any]], file: InputFile) -> bool:
-    if file.options.header is not None:
-        return file.options.header
-    evident = find_header([["" if c is None else str(c) for c in row] for row in rows[:_SAMPLE]])
-    return file.options.column_names is None if evident is None else evident
 
 
 def _to_array(cells: Sequence[Any]) -> pa.Array:

@@ -8,21 +8,21 @@ spills to disk, so that a log may be larger than memory while it is read.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.columns import Labels, Reading, Repeats
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.errors import ColumnError, EmptyError, option
 from unskew.frames import join_chunks
 from unskew.progress import progress
-from unskew.reading.connection import find_memory_limit, find_types
+from unskew.reading.connection import fetch_row, find_memory_limit, find_types
 from unskew.reading.typed_rows import TypedRows
 
 FEW = 100_000
@@ -39,7 +39,15 @@ Way = Literal["arrays", "memory", "files", "sql"]
 def encode_log(rows: TypedRows) -> Log:
     """Fold repeats, give the ids numbers, and sort."""
     progress().stage("encoding and sorting")
-    log = _encode(rows, choose_way(rows))
+    way = choose_way(rows)
+    if way == "sql":
+        log = SqlEncoder(rows).log()
+    elif way == "arrays":
+        log = encode_few(rows)
+    else:
+        from unskew.reading.loop_encoder import encode_in_loops  # whose loops take time to load
+
+        log = encode_in_loops(rows, in_files=way == "files")
     rows.warn_of_white_space(log.users.values, rows.names.user)
     rows.warn_of_white_space(log.items.values, rows.names.item)
     return log
@@ -50,22 +58,12 @@ def choose_way(rows: TypedRows) -> Way:
     kinds, batch = find_types(rows.sql, "typed"), rows.batch  # which refuses texts that are too long
     if not rows.is_plain or not {kinds["u"], kinds["i"]} <= _IDS:
         return "sql"
-    number: int = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
+    (number,) = fetch_row(rows.sql, "SELECT count(*) FROM typed")
     if number < FEW and number <= batch:
         return "arrays"
     if number >= _MOST:
         return "sql"
     return "memory" if number * _BYTES_IN_MEMORY <= find_memory_limit(rows.sql) else "files"
-
-
-def _encode(rows: TypedRows, way: Way) -> Log:
-    if way == "sql":
-        return SqlEncoder(rows).log()
-    if way == "arrays":
-        return encode_few(rows)
-    from unskew.reading.loop_encoder import encode_in_loops  # whose loops take time to load
-
-    return encode_in_loops(rows, in_files=way == "files")
 
 
 def encode_few(rows: TypedRows) -> Log:
@@ -95,7 +93,7 @@ def encode_few(rows: TypedRows) -> Log:
     return replace(log, reading=Reading(len(table), len(whole) - len(log), dropped))
 
 
-def _number_by_id(ids: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+def _number_by_id(ids: pa.Array) -> tuple[Codes, pa.Array]:
     """The place of each id among all of them in their order, and these."""
     distinct = ids.unique()
     distinct = distinct.take(pc.sort_indices(distinct))
@@ -127,12 +125,10 @@ class SqlEncoder:
 
     def _check(self) -> tuple[int, int]:
         """Count the rows, refuse or drop nulls; make `good`."""
-        null = {name: f"{c} IS NULL" for c, name in zip("uit", self.rows.three(), strict=True)}
-        counts = ", ".join(f"count(*) FILTER ({test})" for test in null.values())
-        any_null = " OR ".join(null.values())
-        rows, dropped, *each = self.sql.execute(
-            f"SELECT count(*), count(*) FILTER ({any_null}), {counts} FROM typed"
-        ).fetchall()[0]
+        any_null = "u IS NULL OR i IS NULL OR t IS NULL"
+        tests = (any_null, *any_null.split(" OR "))
+        counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+        rows, dropped, *each = fetch_row(self.sql, f"SELECT count(*), {counts} FROM typed")
         self.rows.refuse_nulls(rows, dropped, each)
         self.sql.execute(f"CREATE TEMP VIEW good AS SELECT * FROM typed WHERE NOT ({any_null})")
         self._check_calendar("t", self.rows.names.time)
@@ -142,7 +138,7 @@ class SqlEncoder:
         return int(rows), int(dropped)
 
     def _check_calendar(self, column: str, name: str) -> None:
-        first, last = self.sql.execute(f"SELECT min({column}), max({column}) FROM good").fetchall()[0]
+        first, last = fetch_row(self.sql, f"SELECT min({column}), max({column}) FROM good")
         self.rows.check_calendar(name, first, last)
 
     def _check_removed(self) -> None:
@@ -163,7 +159,7 @@ class SqlEncoder:
                 f"(row_number() OVER (ORDER BY {column}) - 1)::UINTEGER AS code "
                 f"FROM (SELECT DISTINCT {column} FROM good)"
             )
-        rest = ", ".join(["good.t", *(f"good.{c}" for c in self.rows.others())])
+        rest = ", ".join(["good.t", *(f"good.{c}" for c in self.rows.others)])
         self.sql.execute(
             f"CREATE TEMP TABLE coded AS SELECT users.code AS u, items.code AS i, {rest} FROM good "
             "JOIN users ON good.u = users.id JOIN items ON good.i = items.id"
@@ -171,11 +167,13 @@ class SqlEncoder:
 
     def _fold(self, rows: str, into: str) -> int:
         """Fold repeats into `into` and return how many rows are left."""
-        others = [c for c in self.rows.others() if c != "r"]
+        others = [c for c in self.rows.others if c != "r"]
         kept = [f"arg_min({c}, row(t, {c})) AS {c}" for c in others]
         if self.rows.removed:
+            is_float = find_types(self.sql, "good")["t"] == "DOUBLE"
+            never = "'infinity'::DOUBLE" if is_float else str(np.iinfo(np.int64).max)  # the largest tick
             # one row for each time, so that the order below is the only one there is
-            at_once = ", ".join([f"max(coalesce(r, {self._never()})) AS r", *(f"min({c}) AS {c}" for c in others)])
+            at_once = ", ".join([f"max(coalesce(r, {never})) AS r", *(f"min({c}) AS {c}" for c in others)])
             came = f"(SELECT u, i, t, {at_once} FROM {rows} WHERE r IS NULL OR r > t GROUP BY u, i, t)"
             # stays that overlap are one: a new one begins after the end of all before it
             order = "OVER (PARTITION BY u, i ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND"
@@ -187,12 +185,7 @@ class SqlEncoder:
         else:
             chosen = ", ".join(["u", "i", "min(t) AS t", *kept])
             self.sql.execute(f"CREATE TEMP TABLE {into} AS SELECT {chosen} FROM {rows} GROUP BY u, i")
-        return int(self.sql.execute(f"SELECT count(*) FROM {into}").fetchall()[0][0])
-
-    def _never(self) -> str:
-        """The largest tick: when an item leaves that never leaves."""
-        kind = self.sql.execute("SELECT typeof(t) FROM good LIMIT 1").fetchall()[0][0]
-        return "'infinity'::DOUBLE" if kind == "DOUBLE" else str(np.iinfo(np.int64).max)
+        return int(fetch_row(self.sql, f"SELECT count(*) FROM {into}")[0])
 
     def _rank(self) -> None:
         """Number users by size and items by frequency, ties by id: the same for any order of rows."""
@@ -215,38 +208,44 @@ class SqlEncoder:
             f"SELECT k.rank, count(*) FROM {folded} f JOIN users_rank k ON f.u = k.code GROUP BY ALL"
         ).to_arrow_table()
         sizes[counted.column(0).to_numpy()] = counted.column(1).to_numpy()
-        chosen = ", ".join(["y.rank AS i", "f.t", *(f"f.{c}" for c in self.rows.others())])
+        chosen = ", ".join(["y.rank AS i", "f.t", *(f"f.{c}" for c in self.rows.others)])
         table = self.sql.sql(
             f"SELECT {chosen} FROM {folded} f JOIN users_rank k ON f.u = k.code "
             "JOIN items_rank y ON f.i = y.code ORDER BY k.rank, f.t, y.rank"
         ).to_arrow_table()
 
-        def array(name: str) -> npt.NDArray[Any]:
-            values: npt.NDArray[Any] = table.column(name).to_numpy()
-            return values
-
+        item, time = table.column("i").to_numpy(), table.column("t").to_numpy()
         return replace(
-            self.rows.make_log(users, items, np.concatenate([[0], np.cumsum(sizes)]), array("i"), array("t")),
-            removed=array("r") if self.rows.removed else None,
-            exposed=array("x").astype(np.bool_) if self.rows.exposed else None,
-            extra={name: array(f"c{k}").astype(np.float64) for k, name in enumerate(self.rows.extra)},
+            self.rows.make_log(users, items, np.concatenate([[0], np.cumsum(sizes)]), item, time),
+            removed=table.column("r").to_numpy() if self.rows.removed else None,
+            exposed=self._read_marks(table),
+            extra=self._read_numbers(table),
             labels={name: Labels.of(table.column(f"l{k}")) for k, name in enumerate(self.rows.labels)},
         )
 
+    def _read_marks(self, table: pa.Table) -> Mask | None:
+        return table.column("x").to_numpy().astype(np.bool_) if self.rows.exposed else None
+
+    def _read_numbers(self, table: pa.Table) -> dict[str, Floats]:
+        return {name: table.column(f"c{k}").to_numpy().astype(float) for k, name in enumerate(self.rows.extra)}
+
     def _add_repeats(self, log: Log) -> Log:
         """The log with the rows that were folded into an earlier one, or into an unexposed one of that time."""
-        others = [c for c in self.rows.others() if c != "x"]
+        others = [c for c in self.rows.others if c != "x"]
         alike = ["u", "i", "t", *("x" * bool(self.rows.exposed))]
         at_once = ", ".join([*alike, *(f"min({c}) AS {c}" for c in others)])
         order = ", ".join(alike[2:])
         is_repeat = f"row_number() OVER (PARTITION BY u, i ORDER BY {order}) > 1"
-        chosen = ", ".join(["k.rank AS u", "y.rank AS i", *(f"f.{c}" for c in ["t", *self.rows.others()])])
+        chosen = ", ".join(["k.rank AS u", "y.rank AS i", *(f"f.{c}" for c in ["t", *self.rows.others])])
         rows = f"SELECT {at_once} FROM coded GROUP BY {', '.join(alike)} QUALIFY {is_repeat}"
         table = self.sql.sql(
             f"SELECT {chosen} FROM ({rows}) f "
             f"JOIN users_rank k ON f.u = k.code JOIN items_rank y ON f.i = y.code ORDER BY k.rank, y.rank, {order}"
         ).to_arrow_table()
-        entry = _find_entries(log, table.column("u").to_numpy(), table.column("i").to_numpy())
+        pairs = table.column("u").to_numpy().astype(np.int64) * len(log.items) + table.column("i").to_numpy()
+        keys = log.entry_users() * len(log.items) + log.item
+        by_key = np.argsort(keys, kind="stable")
+        entry = by_key[np.searchsorted(keys, pairs, sorter=by_key)]
         table = table.take(np.argsort(entry, kind="stable"))
         labels, codes = {}, {}
         for k, name in enumerate(self.rows.labels):
@@ -254,8 +253,8 @@ class SqlEncoder:
         repeats = Repeats(
             entry=np.sort(entry),
             time=table.column("t").to_numpy(),
-            exposed=table.column("x").to_numpy().astype(np.bool_) if self.rows.exposed else None,
-            extra={name: table.column(f"c{k}").to_numpy().astype(float) for k, name in enumerate(self.rows.extra)},
+            exposed=self._read_marks(table),
+            extra=self._read_numbers(table),
             labels=codes,
         )
         return replace(log, repeats=repeats, labels=labels)
@@ -271,11 +270,3 @@ class SqlEncoder:
         if self._fold("unexposed", "folded_organic") == 0:
             return None
         return replace(self._collect("folded_organic"), view="organic", reading=log.reading)
-
-
-def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    keys = log.entry_users() * len(log.items) + log.item
-    order = np.argsort(keys, kind="stable")
-    wanted = user.astype(np.int64) * len(log.items) + item
-    entries: npt.NDArray[np.int64] = order[np.searchsorted(keys, wanted, sorter=order)]
-    return entries

@@ -56,8 +56,7 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     if is_on_spark(log):
         from unskew.engines.spark.layout import mark_exposed_on_spark
 
-        marked_on_spark: Any = mark_exposed_on_spark(log, exposures, length, _judge_known)
-        return cast(Log, marked_on_spark)
+        return cast(Log, mark_exposed_on_spark(log, exposures, length, _judge_known))
     key, time = _read_pairs(log, exposures)
     keys = log.entry_users() * len(log.items) + log.item
     exposed = _follow(keys, log.time, key, time, length)
@@ -89,16 +88,24 @@ def find_showings(log: Log, exposures: Any) -> Showings:
 
 
 def _read_pairs(log: Log, exposures: Any) -> tuple[Codes, Times]:
-    shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
+    """One number for the user and item of each exposure, as in the log, and its tick on the log's axis; sorted."""
+    shown = exposures
+    if not isinstance(shown, Log):
+        names = find_columns(exposures, log.columns, "exposures")
+        shown = read_log(exposures, names.user, names.item, names.time, repeats=True)
     if log.axis.kind == "epoch" and shown.axis.kind == "integer":
         shown = replace(shown, axis=log.axis)
-    return _line_up(log, shown)
-
-
-def _read(log: Log, source: Any) -> Log:
-    """The rows of the table, times as those of the log."""
-    names = find_columns(source, log.columns, "exposures")
-    return read_log(source, names.user, names.item, names.time, repeats=True)
+    user, item = _find(log.users, shown.users, "user", shown), _find(log.items, shown.items, "item", shown)
+    entry, time = np.arange(len(shown)), shown.time
+    if shown.repeats is not None:
+        entry, time = np.append(entry, shown.repeats.entry), np.append(time, shown.repeats.time)
+    ticks = shown.axis.convert(time, log.axis, shown.source)
+    user_codes, item_codes = user[shown.entry_users()][entry], item[shown.item][entry]
+    known = (user_codes >= 0) & (item_codes >= 0)
+    _judge_known(int(known.sum()), len(known), shown.source)
+    key = user_codes[known] * len(log.items) + item_codes[known]
+    order = np.lexsort((ticks[known], key))
+    return key[order], ticks[known][order]
 
 
 def _read_length(log: Log, within: Any) -> float:
@@ -109,21 +116,6 @@ def _read_length(log: Log, within: Any) -> float:
     if step.months:
         raise TimeError(f"{option('within')} is {within!r}", remedy="give it in days: months differ in length")
     return log.axis.duration(step.days) if step.days else step.ticks
-
-
-def _line_up(log: Log, shown: Log) -> tuple[Codes, Times]:
-    """One number for the user and item of each exposure, as in the log, and its tick on the log's axis; sorted."""
-    user, item = _find(log.users, shown.users, "user", shown), _find(log.items, shown.items, "item", shown)
-    repeats = shown.repeats
-    entry = np.arange(len(shown)) if repeats is None else np.concatenate([np.arange(len(shown)), repeats.entry])
-    time = shown.time if repeats is None else np.concatenate([shown.time, repeats.time])
-    ticks = shown.axis.convert(time, log.axis, shown.source)
-    user_codes, item_codes = user[shown.entry_users()][entry], item[shown.item][entry]
-    known = (user_codes >= 0) & (item_codes >= 0)
-    _judge_known(int(known.sum()), len(known), shown.source)
-    key = user_codes[known] * len(log.items) + item_codes[known]
-    order = np.lexsort((ticks[known], key))
-    return key[order], ticks[known][order]
 
 
 def _judge_known(known: int, total: int, source: str) -> None:

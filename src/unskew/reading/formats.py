@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 import pyarrow as pa
@@ -30,23 +30,12 @@ _Opener = Callable[[duckdb.DuckDBPyConnection, Sequence[InputFile], Hashable], s
 def _open_later(name: str) -> _Opener:
     """A function of `unskew.reading.database_files`, which is loaded when such a file is opened."""
 
-    def open_files(
-        connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable
-    ) -> str | pa.Table:
+    def open_files(*arguments: Any) -> Any:
         from unskew.reading import database_files
 
-        opener: _Opener = getattr(database_files, name)
-        return opener(connection, files, form)
+        return getattr(database_files, name)(*arguments)
 
     return open_files
-
-
-def _any_form(_: InputFile) -> Hashable | None:
-    return ()
-
-
-def _by_itself(_: InputFile) -> Hashable | None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,7 @@ class Format:
     magic: bytes = b""
     magic_at: int = 0
     # What files must have in common to be read in one scan; None for a file that is read by itself.
-    form_of: Callable[[InputFile], Hashable | None] = _any_form
+    form_of: Callable[[InputFile], Hashable | None] = lambda _: ()
     # Reads the Arrow schema, which knows zones and categoricals that DuckDB does not. Not needed where
     # `open_files` gives an Arrow table.
     read_schema: Callable[[Path], pa.Schema] | None = None
@@ -105,7 +94,7 @@ JSON_LINES = Format(
     typed_by="value",
     parse_once=True,
 )
-_typed_alone = functools.partial(Format, typed_by="column", parse_once=False, form_of=_by_itself)
+_typed_alone = functools.partial(Format, typed_by="column", parse_once=False, form_of=lambda _: None)
 
 ARROW = _typed_alone("Arrow", "arrow", (".arrow", ".feather"), open_arrow, magic=ARROW_MAGIC)
 EXCEL = _typed_alone("Excel", "excel", (".xlsx", ".xlsm"), _open_later("open_excel"), magic=b"PK\x03\x04")
@@ -122,7 +111,7 @@ DUCKDB = _typed_alone(
 
 FORMATS = (PARQUET, CSV, JSON_LINES, ARROW, EXCEL, SQLITE, DUCKDB)
 
-_MAGIC_BYTES = max(one.magic_at + len(one.magic) for one in FORMATS)
+_MAGIC_BYTES = max(form.magic_at + len(form.magic) for form in FORMATS)
 _SHARED_ENDINGS = (".db",)  # of several databases: what the file begins with decides
 _FOREIGN = {
     ".xls": "pd.read_excel",
@@ -158,9 +147,9 @@ def find_format(file: InputFile) -> Format:
     real = next((form for form in FORMATS if form.magic and head.startswith(form.magic, form.magic_at)), None)
     ending = find_ending(file.path)
     if file.options.format is not None:
-        asked = next(form for form in FORMATS if form.key == file.options.format)
-        named: Format | None = asked
-        claim = f"is to be read as {with_article(f'{asked.name} file')}"
+        requested = next(form for form in FORMATS if form.key == file.options.format)
+        named: Format | None = requested
+        claim = f"is to be read as {with_article(f'{requested.name} file')}"
         remedy = f"leave out {option('format')}"
     else:
         named = next((form for form in FORMATS if ending in form.endings and ending not in _SHARED_ENDINGS), None)

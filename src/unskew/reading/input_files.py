@@ -20,27 +20,10 @@ from unskew.text import count, did_you_mean, enumerate_words
 if TYPE_CHECKING:
     from unskew.reading.remote import RemoteFile
 
-FORMAT_NAMES = {
-    "csv": "CSV",
-    "tsv": "CSV",
-    "text": "CSV",
-    "json": "JSON lines",
-    "parquet": "Parquet",
-    "arrow": "Arrow",
-    "excel": "Excel",
-    "sqlite": "SQLite",
-    "duckdb": "DuckDB",
-}
-"""What a format is called in options, and what people call it."""
+FORMAT_NAMES = ("csv", "tsv", "text", "json", "parquet", "arrow", "excel", "sqlite", "duckdb")
+"""What formats are called in options."""
 
-_SEPARATORS = {
-    "tab": "\t",
-    r"\t": "\t",
-    "comma": ",",
-    "semicolon": ";",
-    "pipe": "|",
-    "space": " ",
-}
+_SEPARATORS = {"tab": "\t", r"\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 _NO_QUOTES = ("none", "no", "off", "")
 _MOST_BYTES = 4  # that DuckDB takes as a separator
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -66,7 +49,7 @@ def is_database(source: Any) -> bool:
 class FileOptions:
     """How to read a file; None where the file itself decides."""
 
-    format: str | None = None  # a key of `FORMAT_NAMES`
+    format: str | None = None  # one of `FORMAT_NAMES`
     sep: str | None = None  # what stands between the values of a line, such as ``";"``, ``"::"`` or ``"tab"``
     header: bool | None = None  # whether the first line names the columns
     # What the columns are called, in place of a header or where there is none.
@@ -81,19 +64,19 @@ class FileOptions:
     expected: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, **given: Any) -> FileOptions:
+    def of(cls, **options: Any) -> FileOptions:
         """From what somebody gave, by the names of the attributes, checked and in one form."""
-        if given.get("format") == "tsv" and given.get("sep") is None:
-            given["sep"] = "tab"
-        return cls(**{name: _READERS[name](value) for name, value in given.items() if value is not None})
+        if options.get("format") == "tsv" and options.get("sep") is None:
+            options["sep"] = "tab"
+        return cls(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
-    def given(self) -> dict[str, Any]:
+    def explicit(self) -> dict[str, Any]:
         """What was said, by the names of the options."""
         return {name: getattr(self, name) for name in _READERS if getattr(self, name) is not None}
 
     def update(self, other: FileOptions) -> Self:
         """These options, but what the other says where it says something."""
-        return replace(self, **other.given())
+        return replace(self, **other.explicit())
 
     def expect(self, *names: object) -> Self:
         """The same where these columns are asked for; a number is no name."""
@@ -104,9 +87,8 @@ class FileOptions:
 def _read_format(value: Any) -> str:
     name = str(value).lower()
     if name not in FORMAT_NAMES:
-        known = ", ".join(FORMAT_NAMES)
-        raise InputError(f"{option('format')} is {value!r}", remedy=f"give one of {known}")
-    return next(key for key, shown in FORMAT_NAMES.items() if shown == FORMAT_NAMES[name])
+        raise InputError(f"{option('format')} is {value!r}", remedy=f"give one of {', '.join(FORMAT_NAMES)}")
+    return "csv" if name in ("tsv", "text") else name
 
 
 def _read_separator(value: Any) -> str:
@@ -211,12 +193,9 @@ def split_roles(text: str, roles: Sequence[str]) -> tuple[str, dict[str, str]]:
     if not parameters:
         return text, {}
     take_file_options(parameters, text, roles)  # refuses what is neither
-    kept = [
-        part for part in text[len(path) + 1 :].split("&") if unquote(part.partition("=")[0].strip()) not in roles
-    ]
-    return f"{path}?{'&'.join(kept)}" if kept else path, {
-        key: parameters[key] for key in parameters if key in roles
-    }
+    parts = text[len(path) + 1 :].split("&")
+    kept = "&".join(part for part in parts if unquote(part.partition("=")[0].strip()) not in roles)
+    return f"{path}?{kept}" if kept else path, {key: parameters[key] for key in parameters if key in roles}
 
 
 def take_file_options(parameters: Mapping[str, str], where: str, others: Sequence[str] = ()) -> FileOptions:
@@ -298,10 +277,10 @@ def choose_inside(file: InputFile, names: Sequence[str], what: str) -> str:
     matches = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
     if matches:
         return matches[0]
-    has = f"{file.name} has the {what}{'s' * (len(names) > 1)} {list_names(names)}"
+    content = f"{file.name} has the {what}{'s' * (len(names) > 1)} {list_names(names)}"
     if wanted is None:
-        raise ColumnError(has, remedy=f"choose one with {option('table', names[0])}")
-    raise ColumnError(f"{has}, and none is called {wanted!r}{did_you_mean(wanted, names)}")
+        raise ColumnError(content, remedy=f"choose one with {option('table', names[0])}")
+    raise ColumnError(f"{content}, and none is called {wanted!r}{did_you_mean(wanted, names)}")
 
 
 def list_names(names: Sequence[str]) -> str:
@@ -334,12 +313,10 @@ def name_columns(file: InputFile, first: Sequence[str], *, header: bool) -> tupl
 
 def _tell_apart(names: list[str]) -> tuple[str, ...]:
     """Names that differ even without regard to case, which SQL does not tell; a column without a name gets one."""
-    taken: set[str] = set()
-    columns = []
+    columns: dict[str, str] = {}  # by their small letters
     for k, name in enumerate(names):
-        shown = name or f"column {k + 1}"
-        while shown.lower() in taken:
-            shown += "_"
-        taken.add(shown.lower())
-        columns.append(shown)
-    return tuple(columns)
+        label = name or f"column {k + 1}"
+        while label.lower() in columns:
+            label += "_"
+        columns[label.lower()] = label
+    return tuple(columns.values())

@@ -23,7 +23,7 @@ import pyarrow as pa
 from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.folding import Folded, Ordered, ProfileWriter, Rows, fold, unfold
 from unskew.arrays.id_table import IdTable, allow_memory
-from unskew.arrays.types import Codes, Times
+from unskew.arrays.types import Codes
 from unskew.data.columns import Reading
 from unskew.data.log import Log
 from unskew.errors import FileError, option
@@ -40,33 +40,17 @@ def encode_in_loops(rows: TypedRows, *, in_files: bool) -> Log:
 
 
 def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
-    counted = read_rows(rows, waiting)
-    rows.refuse_nulls(counted.rows, counted.dropped, counted.nulls)
-    rows.check_calendar(rows.names.time, counted.first, counted.last)
-    ranked = waiting.sort(counted.users, counted.items)
-    users, items = rows.make_ids(ranked.users, rows.names.user), rows.make_ids(ranked.items, rows.names.item)
-    log = rows.make_log(users, items, *ranked.profiles)
-    return replace(log, reading=Reading(counted.rows, counted.rows - counted.dropped - len(log), counted.dropped))
+    user_ids, item_ids, number, dropped = read_rows(rows, waiting)
+    (users, items), profiles = waiting.sort(user_ids, item_ids)
+    log = rows.make_log(rows.make_ids(users, rows.names.user), rows.make_ids(items, rows.names.item), *profiles)
+    return replace(log, reading=Reading(number, number - dropped - len(log), dropped))
 
 
-class CountedRows(NamedTuple):
-    """What was counted while rows were read and their ids were given numbers."""
-
-    users: IdColumn
-    items: IdColumn
-    # How many rows there are, and how many of them lack something and are left out.
-    rows: int
-    dropped: int
-    nulls: tuple[int, int, int]  # how many rows have no user, no item and no time
-    # The first and the last tick.
-    first: float
-    last: float
-
-
-def read_rows(typed: TypedRows, waiting: CodedRows) -> CountedRows:
+def read_rows(typed: TypedRows, waiting: CodedRows) -> tuple[IdColumn, IdColumn, int, int]:
     """Read users, items and times in batches, give the ids numbers, and have the rows wait.
 
     A batch is read while the users of the one before get their numbers in one thread and its items in another.
+    Returns the ids, how many rows there are, and how many of them lack something and are dropped.
     """
     typed.sql.execute("SET preserve_insertion_order = false")
     rows, left, nulls = 0, 0, np.zeros(3, dtype=np.int64)
@@ -91,17 +75,19 @@ def read_rows(typed: TypedRows, waiting: CodedRows) -> CountedRows:
                 nulls += [column.null_count for column in batch.columns]
                 user, item, time = batch.columns
                 begun.append(
-                    _CodedBatch(for_users.submit(users.add, user), for_items.submit(items.add, item), time)
+                    _CodedBatch(for_users.submit(users.add_ids, user), for_items.submit(items.add_ids, item), time)
                 )
                 if len(begun) > 1:
                     finish(begun.pop(0))
-            for each in begun:
-                finish(each)
+            for coded in begun:
+                finish(coded)
         except BaseException:  # an interrupt does not wait for batches that have not begun
             for pool in (for_users, for_items):
                 pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return CountedRows(users, items, rows, rows - left, (int(nulls[0]), int(nulls[1]), int(nulls[2])), first, last)
+    typed.refuse_nulls(rows, rows - left, nulls.tolist())
+    typed.check_calendar(typed.names.time, first, last)
+    return users, items, rows, rows - left
 
 
 class _CodedBatch(NamedTuple):
@@ -112,29 +98,16 @@ class _CodedBatch(NamedTuple):
     times: pa.Array
 
     def finish(self) -> Rows:
-        part = Rows(self.users.result(), self.items.result(), _to_numbers(self.times))
+        times = self.times.fill_null(0) if self.times.null_count else self.times
+        times = times.to_numpy().copy()  # else the ids of the batch are kept as well
+        part = Rows(self.users.result(), self.items.result(), times)
         valid = (part.user >= 0) & (part.item >= 0) & self.times.is_valid().to_numpy(zero_copy_only=False)
         return part if valid.all() else Rows(*(array[valid] for array in part))
-
-
-def _to_numbers(times: pa.Array) -> Times:
-    if times.null_count:
-        times = times.fill_null(0)
-    numbers: Times = times.to_numpy(zero_copy_only=True).copy()  # else the ids of the batch are kept as well
-    return numbers
 
 
 _GROUPS = 64  # of users, by the remainder of their code
 _MOST_ROWS = 4_000_000  # of a group that wait before it is folded
 _BYTES_A_ROW = 28  # of a group, while it is folded
-
-
-class SortedRows(NamedTuple):
-    """The profiles of a log, with the ids of users and items by rank."""
-
-    users: pa.Array
-    items: pa.Array
-    profiles: Ordered
 
 
 class MemoryStorage:
@@ -236,9 +209,10 @@ class CodedRows:
         self._append(k, folded)
         self._most[k] = max(self._most[k], 2 * len(folded.user))
 
-    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
-        """Fold repeats, number users by size and items by frequency, ties by id, and sort. Nothing waits then, and
-        the columns are empty.
+    def sort(self, users: IdColumn, items: IdColumn) -> tuple[tuple[pa.Array, pa.Array], Ordered]:
+        """Fold repeats, number users by size and items by frequency, ties by id, and sort.
+
+        Returns the ids of users and items by rank, and the profiles. No row waits then; the columns are empty.
         """
         assert self._empty is not None
         sizes, counts = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
@@ -262,14 +236,14 @@ class CodedRows:
         groups = np.arange(_GROUPS + 1)
         over_blocks(groups, self._n, count)
         by_size, by_count = users.rank(sizes), items.rank(counts)
-        ids = users.take(by_size), items.take(by_count)
+        ids = users.take_ids(by_size), items.take_ids(by_count)
         users.clear()
         items.clear()
         entry = 4 + self._empty.time.dtype.itemsize
         self._memory.require(entry * int(sizes.sum()) + 32 * len(sizes) + 4 * len(counts))
         writer = ProfileWriter(by_size, by_count, sizes, len(counts), self._empty.time.dtype, _GROUPS)
         over_blocks(groups, self._n, write)
-        return SortedRows(*ids, writer.finish())
+        return ids, writer.finish()
 
     def _fold(self, k: int, users: int, items: int) -> Folded:
         """The rows of a group, gathered by user: those whose code is ``k + _GROUPS * u`` as user u."""
@@ -287,30 +261,24 @@ _SIGN = np.uint64(1 << 63)
 _MOST_BYTES = 2**31 - 1  # that the short offsets of a text column can tell
 
 
-class IdColumn:
+class IdColumn(IdTable):
     """The ids of one column; `kind` is their type in Arrow, and `require` is asked for memory."""
 
     def __init__(self, kind: pa.DataType, require: Callable[[int], None] = allow_memory) -> None:
+        super().__init__(require)
         self._kind = kind
-        self._table = IdTable(require)
+        self._is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def add(self, ids: pa.Array) -> npt.NDArray[np.int32]:
+    def add_ids(self, ids: pa.Array) -> npt.NDArray[np.int32]:
         """The codes of a batch; -1 for null."""
-        codes = self._table.add(*(self._read_texts(ids) if self._is_text else self._read_numbers(ids)))
+        codes = self.add(*(_read_texts(ids) if self._is_text else _read_numbers(ids)))
         if ids.null_count:
             codes[ids.is_null().to_numpy(zero_copy_only=False)] = -1
         return codes
 
-    def rank(self, sizes: Codes) -> Codes:
-        """The codes of ids with a positive size, those with the largest first, ties by id."""
-        return self._table.rank(sizes)
-
-    def take(self, codes: Codes) -> pa.Array:
+    def take_ids(self, codes: Codes) -> pa.Array:
         """The ids of some codes."""
-        start, text = self._table.take(codes)
+        start, text = self.take(codes)
         if self._is_text:
             long = pa.types.is_large_string(self._kind) or len(text) > _MOST_BYTES
             kind, offsets = (pa.large_string(), start) if long else (pa.string(), start.astype(np.int32))
@@ -320,22 +288,16 @@ class IdColumn:
             return pa.array((numbers ^ _SIGN).view(np.int64)).cast(self._kind)
         return pa.array(numbers).cast(self._kind)
 
-    def clear(self) -> None:
-        """Forget all ids: the memory is needed."""
-        self._table = IdTable()
 
-    @property
-    def _is_text(self) -> bool:
-        return bool(pa.types.is_string(self._kind) or pa.types.is_large_string(self._kind))
+def _read_texts(ids: pa.Array) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.uint8]]:
+    _, offsets, text = ids.buffers()
+    kind: Any = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+    start = np.frombuffer(offsets, dtype=kind)[ids.offset : ids.offset + len(ids) + 1]
+    return start, np.frombuffer(text or b"", dtype=np.uint8)
 
-    def _read_texts(self, ids: pa.Array) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.uint8]]:
-        _, offsets, text = ids.buffers()
-        kind: Any = np.int64 if pa.types.is_large_string(ids.type) else np.int32
-        start = np.frombuffer(offsets, dtype=kind)[ids.offset : ids.offset + len(ids) + 1]
-        return start, np.frombuffer(text or b"", dtype=np.uint8)
 
-    def _read_numbers(self, ids: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        signed = pa.types.is_signed_integer(self._kind)
-        wide = ids.fill_null(0).cast(pa.int64() if signed else pa.uint64()).to_numpy()
-        numbers = wide.view(np.uint64) ^ _SIGN if signed else wide
-        return np.arange(0, 8 * len(ids) + 1, 8), numbers.astype(">u8").view(np.uint8)
+def _read_numbers(ids: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    signed = pa.types.is_signed_integer(ids.type)
+    wide = ids.fill_null(0).cast(pa.int64() if signed else pa.uint64()).to_numpy()
+    numbers = wide.view(np.uint64) ^ _SIGN if signed else wide
+    return np.arange(0, 8 * len(ids) + 1, 8), numbers.astype(">u8").view(np.uint8)

@@ -120,7 +120,7 @@ def read_log(
     )
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
         roles = {"user": user, "item": item, "time": time, "removed": removed, "exposed": exposed}
-        _refuse_options(**roles, time_unit=time_unit, time_format=time_format, query=query, **options.given())
+        _refuse_options(**roles, time_unit=time_unit, time_format=time_format, query=query, **options.explicit())
         log = Log.load(source)
         for name in columns:
             log.column(name)
@@ -129,10 +129,10 @@ def read_log(
         return log
     if is_spark_table(source) or isinstance(source, FilesOnSpark):
         refuse_limits_on_spark(memory_limit, temp_dir)
-        refuse_on_spark(removed=removed, labels=labels, time_format=time_format, query=query, **options.given())
+        refuse_on_spark(removed=removed, labels=labels, time_format=time_format, query=query, **options.explicit())
         from unskew.engines.spark.layout import read_spark_log
 
-        log_on_spark: Any = read_spark_log(
+        log_on_spark = read_spark_log(
             source,
             {"user": user, "item": item, "time": time},
             exposed=exposed,
@@ -142,12 +142,12 @@ def read_log(
             repeats=repeats,
         )
         return cast(Log, log_on_spark)  # which answers what a log answers
-    asked = [user, item, time, removed, exposed, *columns, *labels]
-    options = options.expect(*asked, *(name for names in DEFAULT_NAMES.values() for name in names))
+    requested = [user, item, time, removed, exposed, *columns, *labels]
+    options = options.expect(*requested, *(name for names in DEFAULT_NAMES.values() for name in names))
     with open_source(source, options, query=query, limits=reading_limits(memory_limit, temp_dir)) as opened:
         table_of_log = opened
         progress().stage(f"reading {table_of_log.name}")
-        for column in dict.fromkeys(asked):
+        for column in dict.fromkeys(requested):
             if isinstance(column, str) and table_of_log.is_in_folders(column):
                 table_of_log = table_of_log.with_folders(column)
         names, guessed = choose_columns(table_of_log, {"user": user, "item": item, "time": time})
@@ -185,8 +185,8 @@ def example_log() -> Log:
 
 def give_notice(source: Source, more: str = "") -> None:
     """Say what the files were taken for, if they do not make that clear by themselves."""
-    if source.said or more:
-        warn("; ".join(part for part in (source.said, more) if part), ReadingNotice)
+    if source.read_as or more:
+        warn("; ".join(part for part in (source.read_as, more) if part), ReadingNotice)
 
 
 def _refuse_options(**options: Any) -> None:

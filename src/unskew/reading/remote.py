@@ -10,6 +10,7 @@ temporary table of DuckDB, batch by batch, which goes to the disk if it exceeds 
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import importlib
 import re
@@ -27,7 +28,7 @@ import pyarrow as pa
 
 from unskew.errors import FileError, InputError, option
 from unskew.progress import progress
-from unskew.reading.connection import quote_name
+from unskew.reading.connection import quote_name, without_categoricals
 from unskew.reading.input_files import InputFile
 from unskew.text import SECRETS, hide_secrets
 
@@ -161,7 +162,11 @@ def as_stream(source: Any) -> BatchStream | None:
     """What can be read in batches alone: a dataset or reader of Arrow, or any object that exports a stream."""
     module = type(source).__module__
     if module.startswith("pyarrow.") and hasattr(source, "scanner"):
-        return BatchStream("the dataset", source.schema, lambda columns: _scan(source, columns))
+        return BatchStream(
+            "the dataset",
+            source.schema,
+            lambda columns: source.scanner(columns=list(columns), batch_size=_BATCH).to_reader(),
+        )
     if isinstance(source, pa.RecordBatchReader):
         return BatchStream("the stream", source.schema, lambda _: source)
     if hasattr(source, "__arrow_c_stream__"):
@@ -176,30 +181,16 @@ def as_stream(source: Any) -> BatchStream | None:
     return None
 
 
-def _scan(dataset: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
-    return dataset.scanner(columns=list(columns), batch_size=_BATCH).to_reader()
-
-
 def _decode_categories(reader: pa.RecordBatchReader, columns: Sequence[str]) -> pa.RecordBatchReader:
     """The same with categories as values, since each batch may have others."""
-    fields = [reader.schema.field(name) for name in columns]
-    if not any(pa.types.is_dictionary(field.type) for field in fields):
+    if not any(pa.types.is_dictionary(reader.schema.field(name).type) for name in columns):
         return reader
-    plain = pa.schema(
-        [
-            pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-            for field in fields
-        ]
-    )
 
-    def decode() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            arrays = [batch.column(name) for name in columns]
-            yield pa.record_batch(
-                [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays], schema=plain
-            )
+    def decode(table: pa.Table) -> pa.Table:
+        return without_categoricals(table.select(list(columns)))
 
-    return pa.RecordBatchReader.from_batches(plain, decode())
+    batches = (batch for each in reader for batch in decode(pa.Table.from_batches([each])).to_batches())
+    return pa.RecordBatchReader.from_batches(decode(reader.schema.empty_table()).schema, batches)
 
 
 def open_query(uri: str, query: str | None, stack: ExitStack) -> BatchStream:
@@ -243,8 +234,7 @@ def _find_driver(uri: str, name: str) -> Callable[[str], Any]:
             f"cannot read {name}: the ADBC driver of {driver} is not installed",
             remedy=f"pip install '{package}', or save the result of the query as a Parquet file",
         ) from None
-    connect: Callable[[str], Any] = module.connect
-    return connect
+    return module.connect  # type: ignore[no-any-return]
 
 
 def _pass_on(reader: pa.RecordBatchReader, name: str, uri: str) -> Iterator[pa.RecordBatch]:
@@ -291,7 +281,5 @@ def _advise(reason: str) -> str:
 
 def _close(resource: Any) -> None:
     """Close a cursor or a connection, which may be lost already."""
-    try:
+    with contextlib.suppress(Exception):
         resource.close()
-    except Exception:
-        return

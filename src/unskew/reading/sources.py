@@ -26,13 +26,16 @@ from unskew.errors import FileError, InputError, option
 from unskew.reading.connection import (
     MemoryGuard,
     ReadingLimits,
+    fetch_row,
     find_types,
     quote_name,
     quote_text,
     reading_limits,
+    report_unreadable,
     translate_errors,
+    without_categoricals,
 )
-from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
+from unskew.reading.formats import FORMATS, Format, find_ending, find_format
 from unskew.reading.input_files import (
     FileOptions,
     InputFile,
@@ -44,7 +47,7 @@ from unskew.reading.input_files import (
 )
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
 from unskew.storage.files import check_readable, shorten_path
-from unskew.text import hide_secrets, tell_damage
+from unskew.text import hide_secrets
 
 if TYPE_CHECKING:
     from unskew.reading.remote import BatchStream
@@ -74,12 +77,17 @@ class Part:
     form: Hashable | None = None
     # The type of each of its columns; empty for a frame, which is not converted yet.
     kinds: Mapping[str, str] = field(default_factory=dict)
-    schema: pa.Schema | None = None  # its Arrow schema, where it has one: this tells zones and categoricals
-    # What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
-    folders: Mapping[str, str] = field(default_factory=dict)
-    # What it was taken for, where it does not make that clear by itself: "tab-separated text without a header".
-    said: str = ""
-    path: Path | None = None  # where its bytes are; None for a frame
+    schema: pa.Schema | None = None  # its Arrow schema, if it has one: this tells zones and categoricals
+    # What it was taken for, if it does not make that clear by itself: "tab-separated text without a header".
+    read_as: str = ""
+    file: InputFile | None = None  # None for a frame
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """What its folders say, if they are called ``name=value``, as in ``date=2024-03-01``."""
+        folders = [] if self.file is None else self.file.place.parts[:-1]
+        named = (folder.partition("=") for folder in folders)
+        return {unquote(name): unquote(value) for name, _, value in named if name and value}
 
 
 @dataclass(frozen=True)
@@ -103,11 +111,11 @@ class Source:
             return replace(self, columns=tuple(columns), stream=None)
         if self.frame is None:
             for part in self.parts:
-                if part.format is not None and part.format.check_columns is not None and part.path is not None:
-                    part.format.check_columns(part.path, part.name, columns, self.memory.require)
+                if part.file is not None and part.format is not None and part.format.check_columns is not None:
+                    part.format.check_columns(part.file.path, part.name, columns, self.memory.require)
             return self
         table = frames.to_arrow(self.frame, list(columns))
-        self.connection.register("frame", _without_categoricals(table))
+        self.connection.register("frame", without_categoricals(table))
         return replace(self, parts=(replace(self.parts[0], schema=table.schema),), frame=None)
 
     def is_in_folders(self, name: str) -> bool:
@@ -126,8 +134,7 @@ class Source:
             )
             for part, value in zip(self.parts, values, strict=True)
         )
-        relation = "(" + " UNION ALL BY NAME ".join(map(_select_text_for_json, parts)) + ")"
-        return replace(self, relation=relation, parts=parts, columns=(*self.columns, name))
+        return replace(self, relation=_unite(parts), parts=parts, columns=(*self.columns, name))
 
     @property
     def name(self) -> str:
@@ -137,26 +144,21 @@ class Source:
     @property
     def has_no_names(self) -> bool:
         """Whether its columns are called by numbers, since no file names them."""
-        return (
-            self.frame is None
-            and self.stream is None
-            and bool(self.parts)
-            and all(list(part.kinds) == [str(k + 1) for k in range(len(part.kinds))] for part in self.parts)
-        )
+        names = [list(part.kinds) for part in self.parts]
+        return all(part and part == [str(k + 1) for k in range(len(part))] for part in names)
 
     def sample(self, rows: int = 1000) -> list[tuple[str, ...]]:
         """The first rows of the first file as texts, empty where there is no value or no such column."""
-        rows_found = self.connection.execute(
-            f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}"
-        )
-        texts = (["" if value is None else str(value) for value in row] for row in rows_found.fetchall())
+        query = f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}"
+        values = self.connection.execute(query).fetchall()
+        texts = (["" if value is None else str(value) for value in row] for row in values)
         return [(*row, *[""] * (len(self.columns) - len(row))) for row in texts]  # its columns come first
 
     @property
-    def said(self) -> str:
+    def read_as(self) -> str:
         """What its files were taken for, where they do not make that clear by themselves."""
-        first_names = {part.said: part.name for part in reversed(self.parts) if part.said}
-        return "; ".join(f"{name}: read as {said}" for said, name in reversed(first_names.items()))
+        first_names = {part.read_as: part.name for part in reversed(self.parts) if part.read_as}
+        return "; ".join(f"{name}: read as {words}" for words, name in reversed(first_names.items()))
 
     @property
     def is_text(self) -> bool:
@@ -205,8 +207,7 @@ class Source:
 
     def _arrow_type(self, column: str) -> pa.DataType | None:
         schemas = (part.schema for part in self.parts if part.schema is not None)
-        schema = next((s for s in schemas if column in s.names), None)
-        return None if schema is None else schema.field(column).type
+        return next((schema.field(column).type for schema in schemas if column in schema.names), None)
 
 
 @contextlib.contextmanager
@@ -235,7 +236,7 @@ def open_source(
             settings = stack.enter_context(limits.settings())
             connection = duckdb.connect(config={**config, **settings})
         stack.callback(connection.close)
-        [(has_bar,)] = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+        (has_bar,) = fetch_row(connection, "SELECT current_setting('enable_progress_bar')")
         if has_bar:  # in a notebook without ipywidgets there is none, and DuckDB refuses to set it
             connection.execute("SET enable_progress_bar=false")
         connection.execute(f"SET disabled_optimizers='{_DOUBTING}'")
@@ -366,14 +367,12 @@ def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
 
 def _choose_format(inside: Sequence[Path], folder: str | Path) -> list[Path]:
     """The files of one format in a folder: those of Parquet, or of the only format that there is."""
-    by_format = [[path for path in inside if find_ending(path) in format_.endings] for format_ in FORMATS]
-    others = [paths for paths in by_format if paths]
-    if by_format[FORMATS.index(PARQUET)]:
-        return by_format[FORMATS.index(PARQUET)]
-    if len(others) != 1:
-        has = "files of several formats, and none of Parquet" if others else "no Parquet file"
-        raise FileError(f"the folder {folder} has {has} in it", remedy=f"name the files, as in {folder}/*.csv")
-    return others[0]
+    by_format = [[path for path in inside if find_ending(path) in form.endings] for form in FORMATS]
+    lists = [paths for paths in by_format if paths]  # Parquet first, as in `FORMATS`
+    if len(lists) == 1 or by_format[0]:
+        return lists[0]
+    content = "files of several formats, and none of Parquet" if lists else "no Parquet file"
+    raise FileError(f"the folder {folder} has {content} in it", remedy=f"name the files, as in {folder}/*.csv")
 
 
 def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptions, folder: Path) -> Source:
@@ -382,9 +381,9 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
     if names_files(source):
         files = [_fetch(file, folder) for file in find_files(source, options)]
         return _open_files(connection, [unpacked for file in files for unpacked in unpack(file, folder)], folder)
-    if options.given():
+    if options.explicit():
         raise InputError(
-            f"{option(next(iter(options.given())))} says how to read a file, and this is a table",
+            f"{option(next(iter(options.explicit())))} says how to read a file, and this is a table",
             remedy="leave it out",
         )
     if isinstance(source, pa.RecordBatch):
@@ -420,17 +419,13 @@ def _fetch(file: InputFile, folder: Path) -> InputFile:
 def _open_files(connection: duckdb.DuckDBPyConnection, files: list[InputFile], folder: Path) -> Source:
     if not files:
         raise InputError("the list of files is empty")
-    opened = [_open_file(connection, file, k, folder) for k, file in enumerate(files)]
-    parts = tuple(part for part, _ in opened)
-    relation = parts[0].relation if len(parts) == 1 else _join(connection, parts, [file for _, file in opened])
+    parts = tuple(_open_file(connection, file, k, folder) for k, file in enumerate(files))
+    relation = parts[0].relation if len(parts) == 1 else _join(connection, parts)
     columns = dict.fromkeys(column for part in parts for column in part.kinds)
     return Source(connection, relation, parts, tuple(columns))
 
 
-def _open_file(
-    connection: duckdb.DuckDBPyConnection, file: InputFile, number: int, folder: Path
-) -> tuple[Part, InputFile]:
-    """A file, and the one that was read in its place."""
+def _open_file(connection: duckdb.DuckDBPyConnection, file: InputFile, number: int, folder: Path) -> Part:
     format_ = find_format(file)
     if not format_.magic:
         file = recode(file, folder)
@@ -441,28 +436,24 @@ def _open_file(
         kinds = find_types(connection, f"SELECT * FROM {relation}")
     schema = content.schema if isinstance(content, pa.Table) else None
     if format_.read_schema is not None:
-        try:
+        with report_unreadable(file.name):
             schema = format_.read_schema(file.path)
-        except Exception as error:  # whatever damaged bytes lead Arrow to
-            raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
-    description = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
-    folders = _read_folders(file.place)
-    part = Part(file.name, relation, format_, form, kinds, schema, folders, description, file.path)
-    return part, file
+    description = getattr(form, "read_as", " ".join([format_.name, *file.notes]) if file.notes else "")
+    return Part(file.name, relation, format_, form, kinds, schema, description, file)
 
 
-def _read_folders(path: Path) -> dict[str, str]:
-    """What the folders of a file say, where they are called ``name=value``."""
-    named = (folder.partition("=") for folder in path.parts[:-1] if "=" in folder)
-    return {unquote(name): unquote(value) for name, _, value in named if name and value}
-
-
-def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[InputFile]) -> str:
+def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...]) -> str:
     """Files of one form in one scan, which DuckDB does in parallel; else one after the other."""
     format_, form = parts[0].format, parts[0].form
     alike = all((part.format, part.form) == (format_, form) for part in parts)
     if format_ is not None and form is not None and alike:
+        files = [part.file for part in parts if part.file is not None]
         return _name_relation(connection, format_.open_files(connection, files, form), "together")
+    return _unite(parts)
+
+
+def _unite(parts: Sequence[Part]) -> str:
+    """SQL for the rows of one part after the other."""
     return "(" + " UNION ALL BY NAME ".join(map(_select_text_for_json, parts)) + ")"
 
 
@@ -470,7 +461,7 @@ def _name_relation(connection: duckdb.DuckDBPyConnection, content: str | pa.Tabl
     """What SQL calls the content of files; an Arrow table is given this name."""
     if isinstance(content, str):
         return content
-    connection.register(name, _without_categoricals(content))
+    connection.register(name, without_categoricals(content))
     return name
 
 
@@ -479,14 +470,3 @@ def _select_text_for_json(part: Part) -> str:
     texts = [f"{quote_name(c)} ->> '$' AS {quote_name(c)}" for c, kind in part.kinds.items() if kind == "JSON"]
     replaced = f" REPLACE ({', '.join(texts)})" if texts else ""
     return f"SELECT *{replaced} FROM {part.relation}"
-
-
-def _without_categoricals(table: pa.Table) -> pa.Table:
-    plain = [_decode(c) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-    return pa.table(plain, names=table.column_names)
-
-
-def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Each value itself; Arrow's own cast can do that for plain types alone."""
-    parts = [part.dictionary.take(part.indices) for part in column.chunks]
-    return pa.chunked_array(parts, column.type.value_type)

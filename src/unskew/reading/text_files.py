@@ -12,14 +12,15 @@ import io
 import mmap
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import duckdb
 
 from unskew.data.date_grammar import parse_time
 from unskew.errors import EmptyError, FileError
-from unskew.reading.connection import quote_paths, quote_text
+from unskew.reading.connection import find_types, quote_paths, quote_text
 from unskew.reading.input_files import FileOptions, InputFile, name_columns
 from unskew.reading.unpacking import open_unpacked, read_head
 
@@ -29,19 +30,20 @@ _LONGEST = 2**24  # bytes of a line: DuckDB looks at twice that at a time, and d
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How to cut a CSV file: files of the same form are read together."""
+    """How to cut a text file: files of the same form are read together."""
 
-    delimiter: str
-    columns: tuple[str, ...]
-    blank: int = 0
-    """Empty lines before the first that is read."""
-    header: bool = True
-    quote: str = '"'
-    said: str = field(default="", compare=False)
-    """What the file was taken for, where it does not make that clear by itself."""
+    # What stands between values, and around those that contain it; quote is empty if there are none.
+    sep: str
+    quote: str
+    header: bool  # whether the first line names the columns
+    rows: tuple[tuple[str, ...], ...] = field(compare=False)  # the first lines, cut
+    doubts: tuple[str, ...] = field(compare=False)  # what of this the file does not make clear by itself
+    columns: tuple[str, ...] = ()
+    blank: int = 0  # empty lines before the first that is read
+    read_as: str = field(default="", compare=False)  # what the file was taken for, if that is not clear
 
-    @classmethod
-    def of(cls, file: InputFile) -> CsvForm:
+    @staticmethod
+    def of(file: InputFile) -> CsvForm:
         """From the first lines of the file."""
         head, whole = read_head(file.path, file.name)
         text = head.decode(errors="replace").removeprefix("\ufeff")
@@ -59,15 +61,8 @@ class CsvForm:
         if not form.rows:
             raise EmptyError(f"{file.name} has no values in it")
         blank = len(text[: len(text) - len(shown)].splitlines())
-        description = describe_text(form, file.notes)
-        return cls(
-            form.sep,
-            name_columns(file, form.rows[0], header=form.header),
-            blank,
-            form.header,
-            form.quote,
-            description,
-        )
+        names = name_columns(file, form.rows[0], header=form.header)
+        return replace(form, columns=names, blank=blank, read_as=describe_text(form, file.notes))
 
 
 def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable) -> str:
@@ -76,7 +71,7 @@ def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Has
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in form.columns)
     return (
         f"read_csv({quote_paths([file.path for file in files])}, auto_detect=false, "
-        f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.delimiter)}, "
+        f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.sep)}, "
         f"quote={quote_text(form.quote)}, escape={quote_text(form.quote)}, columns={{{columns}}}, "
         f"max_line_size={_LONGEST}, buffer_size={2 * _LONGEST}, hive_partitioning=false)"
     )
@@ -105,17 +100,17 @@ def _refuse_long_lines(file: InputFile) -> None:
 def open_json(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:
     """SQL for JSON lines (or one array) of objects, each value as JSON."""
     paths = quote_paths([file.path for file in files])
-    columns_found = connection.execute(
-        f"DESCRIBE SELECT * FROM read_json({paths}, union_by_name=true, hive_partitioning=false)"
-    ).fetchall()
-    if [row[0] for row in columns_found] == ["json"]:  # what DuckDB calls values that are no objects
-        if columns_found[0][1] == "JSON":
+    kinds = find_types(
+        connection, f"SELECT * FROM read_json({paths}, union_by_name=true, hive_partitioning=false)"
+    )
+    if list(kinds) == ["json"]:  # what DuckDB calls values that are no objects
+        if kinds["json"] == "JSON":
             raise EmptyError(f"{files[0].name} has no rows")
         raise FileError(
             f"{files[0].name} does not hold JSON objects",
             remedy="write one on each line, such as {'user': 1, ...}",
         )
-    columns = ", ".join(f"{quote_text(row[0])}: 'JSON'" for row in columns_found)
+    columns = ", ".join(f"{quote_text(name)}: 'JSON'" for name in kinds)
     return f"read_json({paths}, columns={{{columns}}}, hive_partitioning=false)"
 
 
@@ -134,33 +129,21 @@ _NUMBER = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re
 _SLASHED = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{1,4}([ T].*)?")
 
 
-@dataclass(frozen=True)
-class TextForm:
-    """How to cut the lines of a text file."""
-
-    # What stands between values, and around those that contain it; quote is empty if there are none.
-    sep: str
-    quote: str
-    rows: tuple[tuple[str, ...], ...]  # the first lines, cut
-    header: bool  # whether the first of them names the columns
-    guesses: tuple[str, ...] = ()  # what of this the file does not make clear by itself
-
-
-def describe_text(form: TextForm, notes: Sequence[str] = ()) -> str:
+def describe_text(form: CsvForm, notes: Sequence[str] = ()) -> str:
     """What a file was taken for, if it does not make that clear by itself; else empty.
 
     `notes` are of what was found out about it before it was cut: its encoding.
     """
-    if not form.guesses and not notes:
+    if not form.doubts and not notes:
         return ""
     words = [SEPARATORS.get(form.sep, f"text separated by {form.sep!r}"), *notes]
     words += [] if form.header else ["without a header"]
-    more = ["its header replaced"] if "header replaced" in form.guesses else []
-    more += ["quotes read as plain characters"] if "quote" in form.guesses else []
+    more = ["its header replaced"] if "header replaced" in form.doubts else []
+    more += ["quotes read as plain characters"] if "quote" in form.doubts else []
     return ", ".join([" ".join(words), *more])
 
 
-def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
+def sniff_text(text: str, options: FileOptions, *, whole: bool) -> CsvForm:
     """The form of a text that begins so (or is that, if `whole`); what the options say is not asked for."""
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
     lines = lines[: min(_LINES, len(lines) if whole or len(lines) == 1 else len(lines) - 1)]
@@ -171,16 +154,13 @@ def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
     header = options.header
     if header is None:
         header = options.column_names is None if evident is None else evident
-    guesses = []
-    if options.sep is None and sep not in _USUAL:
-        guesses.append("sep")
-    if options.header is None and not header and options.column_names is None:
-        guesses.append("header")
-    if options.header is None and header and options.column_names is not None:
-        guesses.append("header replaced")
-    if options.quote is None and not quote and sep in ",;|":
-        guesses.append("quote")
-    return TextForm(sep, quote, rows, header, tuple(guesses))
+    doubts = {
+        "sep": options.sep is None and sep not in _USUAL,
+        "header": options.header is None and not header and options.column_names is None,
+        "header replaced": options.header is None and header and options.column_names is not None,
+        "quote": options.quote is None and not quote and sep in ",;|",
+    }
+    return CsvForm(sep, quote, header, rows, tuple(name for name, is_doubtful in doubts.items() if is_doubtful))
 
 
 def find_separator(lines: Sequence[str]) -> str:
@@ -207,9 +187,7 @@ def find_quote(text: str, sep: str, *, whole: bool) -> str:
     tabs, spaces or '::' are quoted only if the first lines show it: there a quote is mostly a part of a title.
     """
     are_closed = _check_quotes(text, sep, whole=whole)
-    if are_closed is None:
-        return '"' if sep in ",;|" else ""
-    return '"' if are_closed else ""
+    return '"' if are_closed or (are_closed is None and sep in ",;|") else ""
 
 
 def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
@@ -236,20 +214,15 @@ def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
 
 
 def cut_lines(text: str, sep: str, quote: str, *, whole: bool) -> tuple[tuple[str, ...], ...]:
-    """The first lines as values; a last line that may not be whole is left out if there are others."""
+    """The first lines as values; a last line that may not be whole is dropped if there are others."""
     lines: Iterable[list[str]]
     if len(sep) == 1:
         options: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, **options)
     else:
         lines = (line.split(sep) for line in re.split(r"\r\n|\r|\n", text))
-    rows = []
-    for row in lines:
-        if row and row != [""]:
-            rows.append(tuple(row))
-        if len(rows) > _LINES:
-            break
-    return tuple(rows[: _LINES if whole or len(rows) > _LINES else max(len(rows) - 1, 1)])
+    rows = tuple(islice((tuple(row) for row in lines if row and row != [""]), _LINES + 1))
+    return rows[: _LINES if whole or len(rows) > _LINES else max(len(rows) - 1, 1)]
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> bool | None:
@@ -268,9 +241,7 @@ def find_header(rows: Sequence[Sequence[str]]) -> bool | None:
             words += 1
         if kind in ("number", "time") and below <= {kind}:
             alike += 1
-    if words == alike:
-        return None if words == 0 else False
-    return words > alike
+    return None if words == alike == 0 else words > alike
 
 
 def classify(value: str) -> str | None:

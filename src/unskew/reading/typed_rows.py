@@ -13,10 +13,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.types import Times
+from unskew.arrays.types import Codes, Items, Times
 from unskew.data.columns import Columns
 from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
@@ -34,7 +33,7 @@ from unskew.reading.column_types import (
     number_expression,
     time_column,
 )
-from unskew.reading.connection import find_types, quote_name
+from unskew.reading.connection import fetch_row, find_types, quote_name
 from unskew.reading.sources import Source
 from unskew.text import count
 
@@ -67,10 +66,23 @@ class TypedRows:
     def sql(self) -> duckdb.DuckDBPyConnection:
         return self.source.connection
 
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The columns of the source by their short names, users, items and times first."""
+        columns = {"u": self.names.user, "i": self.names.item, "t": self.names.time}
+        columns |= {short: name for short, name in (("r", self.removed), ("x", self.exposed)) if name}
+        columns |= {f"c{k}": name for k, name in enumerate(self.extra)}
+        return columns | {f"l{k}": name for k, name in enumerate(self.labels)}
+
+    @property
+    def others(self) -> list[str]:
+        """The short names of all columns but users, items and times."""
+        return list(self.columns)[3:]
+
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing but users, items and times, each pair to be kept once."""
-        return not (self.removed or self.exposed or self.extra or self.labels or self.repeats)
+        return not (self.others or self.repeats)
 
     @cached_property
     def batch(self) -> int:
@@ -79,22 +91,16 @@ class TypedRows:
         if memory.limit is None:
             return _BATCH
         longest = [f"coalesce(max(strlen({column})), 0)" for column, kind in types.items() if kind == "VARCHAR"]
-        texts = self.sql.execute(f"SELECT {', '.join(longest)} FROM typed").fetchall()[0] if longest else ()
-        width = 8 * len(types) + sum(texts)
+        width = 8 * len(types) + sum(fetch_row(self.sql, f"SELECT {', '.join(['0', *longest])} FROM typed"))
         memory.require(_COPIES * _VECTOR * width)
         return int(min(_BATCH, max(_VECTOR, memory.limit // (4 * _COPIES * width))))
 
     def _materialise(self) -> dict[str, str]:
         """Parse text once; what is columnar already is only named. Gives the types of the columns of `raw`."""
-        chosen = {"u": self.names.user, "i": self.names.item, "t": self.names.time}
-        chosen |= {"r": self.removed} if self.removed else {}
-        chosen |= {"x": self.exposed} if self.exposed else {}
-        chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
-        chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
-        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in self.columns.items())
         kind = "TABLE" if self.source.parse_once else "VIEW"
         self.sql.execute(f"CREATE TEMP {kind} parsed AS SELECT {selected} FROM {self.source.relation}")
-        return create_plain_view(self.source, chosen, "parsed")
+        return create_plain_view(self.source, self.columns, "parsed")
 
     def _read_types(self, types: dict[str, str]) -> TimeColumn:
         """Make `typed`, as the types of the columns say: ids as they are, times as ticks."""
@@ -116,22 +122,11 @@ class TypedRows:
         self.sql.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(chosen)} FROM raw")
         return when
 
-    def others(self) -> list[str]:
-        return [
-            *("r" * bool(self.removed)),
-            *("x" * bool(self.exposed)),
-            *(f"c{k}" for k in range(len(self.extra))),
-            *(f"l{k}" for k in range(len(self.labels))),
-        ]
-
-    def three(self) -> tuple[str, str, str]:
-        return self.names.user, self.names.item, self.names.time
-
     def refuse_nulls(self, rows: int, dropped: int, each: Sequence[int]) -> None:
         """Refuse a source with no rows, or with rows that lack a user, an item or a time."""
         if rows == 0:
             raise EmptyError(f"{self.source.name} has no rows")
-        for name, n in zip(self.three(), each, strict=True):
+        for name, n in zip(list(self.columns.values())[:3], each, strict=True):
             if n and not self.drop_nulls:
                 where, _ = self.source.first_row(is_missing(name, is_id=name != self.names.time), "1")
                 raise ColumnError(
@@ -153,14 +148,7 @@ class TypedRows:
                     remedy=_explain_unit(self.times.unit, first, last),
                 ) from None
 
-    def make_log(
-        self,
-        users: Ids,
-        items: Ids,
-        start: npt.NDArray[np.int64],
-        item: npt.NDArray[np.uint32],
-        time: Times,
-    ) -> Log:
+    def make_log(self, users: Ids, items: Ids, start: Codes, item: Items, time: Times) -> Log:
         return Log(
             users=users,
             items=items,
@@ -182,16 +170,16 @@ class TypedRows:
             return
         self.sql.register("spellings", pa.table({"id": ids}))
         bare = r"trim(regexp_replace(id, '[\s\p{Z}]+', ' ', 'g'))"
-        twins = self.sql.execute(
+        number, twins = fetch_row(
+            self.sql,
             "SELECT count(*), min(example) FROM (SELECT list(id ORDER BY id)[1:2] AS example FROM spellings "
-            f"GROUP BY {bare} HAVING count(*) > 1)"
-        ).fetchall()[0]
-        if twins[0]:
-            first, second = twins[1]
+            f"GROUP BY {bare} HAVING count(*) > 1)",
+        )
+        if number:
             warn(
-                f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, "
-                f"such as {first!r} and {second!r}: each spelling counts as a separate id; trim them if they mean "
-                "the same"
+                f"column {column!r} has {count(number, 'id')} in spellings that differ only in white space, "
+                f"such as {twins[0]!r} and {twins[1]!r}: each spelling counts as a separate id; trim them if they "
+                "mean the same"
             )
 
 

@@ -92,7 +92,8 @@ def unpack(file: InputFile, folder: Path) -> list[InputFile]:
     """What is to be read in place of a file: itself, or what was unpacked from it into `folder`."""
     with _report(file.name):
         packing = packing_of(file.path)
-    if packing is None or (packing in _READ_BY_DUCKDB and file.path.suffix.lower() == packing and _is_text(file)):
+    read_by_duckdb = packing in _READ_BY_DUCKDB and file.path.suffix.lower() == packing
+    if packing is None or (read_by_duckdb and _detect_encoding(file) is not None):
         return [file]
     if packing == ".zip":
         return _unpack_archive(file, folder)
@@ -106,8 +107,7 @@ def recode(file: InputFile, folder: Path) -> InputFile:
     """The same text in UTF-8: the file itself if that is what it is in."""
     encoding, notes = file.options.encoding, file.notes
     if encoding is None:
-        head, whole = read_head(file.path, file.name)
-        encoding = find_encoding(head, whole=whole)
+        encoding = _detect_encoding(file)
         if encoding is None:
             raise FileError(
                 f"cannot read {file.name}: it is not text",
@@ -157,12 +157,10 @@ def _unpack_archive(file: InputFile, folder: Path) -> list[InputFile]:
         inside = [entry for entry in archive.infolist() if _is_content(entry)]
         chosen = inside if wanted is None else [entry for entry in inside if _is_called(entry.filename, wanted)]
         if not chosen or (wanted is None and len(chosen) > 1):
-            has = f"{file.name} has {list_names([entry.filename for entry in inside]) or 'no file'} in it"
+            content = f"{file.name} has {list_names([entry.filename for entry in inside]) or 'no file'} in it"
+            remedy = f"choose with {option('table')}, whose value may be a pattern such as *.csv" if inside else ""
             raise FileError(
-                has if wanted is None else f"{has}, and none is called {wanted!r}",
-                remedy=f"choose with {option('table')}, whose value may be a pattern such as *.csv"
-                if inside
-                else "",
+                content if wanted is None else f"{content}, and none is called {wanted!r}", remedy=remedy
             )
         unpacked = []
         for entry in chosen:
@@ -176,9 +174,9 @@ def _unpack_archive(file: InputFile, folder: Path) -> list[InputFile]:
         return unpacked
 
 
-def _is_text(file: InputFile) -> bool:
+def _detect_encoding(file: InputFile) -> str | None:
     head, whole = read_head(file.path, file.name)
-    return find_encoding(head, whole=whole) is not None
+    return find_encoding(head, whole=whole)
 
 
 def _is_content(entry: zipfile.ZipInfo) -> bool:
@@ -268,9 +266,8 @@ def is_utf8(name: str) -> bool:
 
 def _find_wide(head: bytes) -> str | None:
     """UTF-16 without a mark: of most characters one byte is zero, always the same one."""
-    pairs = len(head) // 2
-    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        others = head[::2] if name == "utf-16-le" else head[1::2]
+    first, second, pairs = head[::2], head[1::2], len(head) // 2
+    for name, zeros, others in (("utf-16-le", second, first), ("utf-16-be", first, second)):
         if pairs >= 2 and zeros.count(0) >= 0.7 * pairs and others.count(0) == 0:
             return name
     return None
@@ -280,9 +277,7 @@ def _find_narrow(head: bytes) -> str | None:
     if any(byte < 32 and byte not in b"\t\n\r\f\x1a\x1b" for byte in set(head)):
         return None
     if any(0x80 <= byte < 0xA0 for byte in set(head)):
-        try:
+        with contextlib.suppress(UnicodeDecodeError):
             head.decode("cp1252")
-        except UnicodeDecodeError:
-            return "latin-1"
-        return "cp1252"
+            return "cp1252"
     return "latin-1"

@@ -12,11 +12,11 @@ import errno
 import glob
 import hashlib
 import json
-import math
 import os
 import secrets
 import shutil
 import stat
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -57,8 +57,7 @@ def replace_file(path: Path) -> Iterator[Path]:
             os.close(handle)
             handle = None
         temporary.replace(target)
-        with contextlib.suppress(OSError):  # not every file system lets a folder be synchronised
-            write_through(target.parent)
+        write_through_folder(target.parent)
     except FileError:
         raise
     except OSError as error:
@@ -78,6 +77,12 @@ def write_through(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_through_folder(folder: Path) -> None:
+    """Wait until names in a folder are on the disk; not every file system can."""
+    with contextlib.suppress(OSError):
+        write_through(folder)
 
 
 def claim_temporary(target: Path, *, folder_mode: int | None = None) -> tuple[Path, int | None]:
@@ -216,16 +221,13 @@ def hash_bytes(parts: Iterable[Any]) -> str:
 
 
 def hash_files(paths: Iterable[Path]) -> str:
-    """A hash of the bytes of some files."""
-    return hash_bytes(_chunks(paths))
-
-
-def _chunks(paths: Iterable[Path]) -> Iterator[bytes]:
+    """A hash of the bytes of some files, one after the other."""
+    total = hashlib.blake2b(digest_size=16)
     for path in paths:
         check_readable(path)
         with path.open("rb") as file:
-            while chunk := file.read(2**20):
-                yield chunk
+            hashlib.file_digest(file, lambda: total)
+    return total.hexdigest()
 
 
 def is_file(name: str) -> bool:
@@ -273,14 +275,14 @@ def parse_json(text: str | bytes) -> Any:
         content = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    level, depth = [content], 0
-    while level:
-        if depth == _MOST_DEEP:
-            raise ValueError("it is nested too deeply")
-        inside = (
+    level = [content]
+    for _ in range(_MOST_DEEP):
+        nodes = (
             node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list)
         )
-        level, depth = [value for values in inside for value in values], depth + 1
+        level = [value for values in nodes for value in values]
+    if level:
+        raise ValueError("it is nested too deeply")
     return content
 
 
@@ -318,20 +320,15 @@ def read_dataclass(kind: type[Kind], values: Any) -> Kind:
     """
     if not isinstance(values, Mapping):
         raise ValueError(f"{kind.__name__} is {one_line(values)}")
-    declared = _declared(kind)
-    unknown = [name for name in values if name not in declared]
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    unknown = [name for name in values if name not in fields]
     if unknown:
         raise ValueError(f"{kind.__name__} has no {one_line(unknown[0])}")
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if default and field.name not in values:
-            raise ValueError(f"{field.name} is missing")
-    return kind(**{name: _convert(name, value, declared[name]) for name, value in values.items()})
-
-
-def _declared(kind: type[Any]) -> dict[str, Any]:
+    for name, field in fields.items():
+        if field.default is field.default_factory is dataclasses.MISSING and name not in values:
+            raise ValueError(f"{name} is missing")
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+    return kind(**{name: _convert(name, value, hints[name]) for name, value in values.items()})
 
 
 def _convert(name: str, value: Any, declared: Any) -> Any:
@@ -339,34 +336,23 @@ def _convert(name: str, value: Any, declared: Any) -> Any:
     origin, inside = typing.get_origin(declared), typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
         for part in inside:
-            try:
+            with contextlib.suppress(ValueError):
                 return _convert(name, value, part)
-            except ValueError:
-                continue
-        raise ValueError(f"{name} is {one_line(value)}")
-    if origin is tuple and len(inside) == 2 and inside[1] is ...:
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{name} is {one_line(value)}")
-        return tuple(_convert(name, part, inside[0]) for part in value)
-    if dataclasses.is_dataclass(declared) and isinstance(declared, type):
+    elif origin is tuple and inside[1:] == (...,):
+        if isinstance(value, list | tuple):
+            return tuple(_convert(name, part, inside[0]) for part in value)
+    elif dataclasses.is_dataclass(declared) and isinstance(declared, type):
         return read_dataclass(declared, value)
-    if not _fits(value, declared):
-        raise ValueError(f"{name} is {one_line(value)}")
-    return value
+    elif _fits(value, declared):
+        return value
+    raise ValueError(f"{name} is {one_line(value)}")
 
 
 def _fits(value: Any, declared: Any) -> bool:
+    if isinstance(value, bool) and declared in (int, float):
+        return False
     if declared is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
-    if declared is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if declared in (str, bool):
+        return isinstance(value, int | float) and abs(value) <= sys.float_info.max  # which NaN is not
+    if declared in (int, str, bool):
         return isinstance(value, declared)
     return value is None if declared is types.NoneType else True
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False

@@ -17,7 +17,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from unskew.errors import FileError
-from unskew.storage.files import claim_temporary, refuse_foreign_links, report_lookup, sweep, write_through
+from unskew.storage.files import (
+    claim_temporary,
+    refuse_foreign_links,
+    report_lookup,
+    sweep,
+    write_through,
+    write_through_folder,
+)
 
 Owns = Callable[[str], bool]
 """Whether a path in a folder, such as ``world/log.parquet``, belongs to what is replaced."""
@@ -92,12 +99,6 @@ def check_folder_writable(folder: Path) -> None:
 def _refuse_root(target: Path) -> None:
     if not target.name:
         raise FileError(f"cannot write to {target}: it is the root of the disk", remedy="name a folder in it")
-
-
-def write_through_folder(folder: Path) -> None:
-    """Wait until names in a folder are on the disk; not every file system can."""
-    with contextlib.suppress(OSError):
-        write_through(folder)
 
 
 def exchange(first: Path, second: Path) -> bool:

@@ -22,7 +22,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError, InputError
-from unskew.storage.files import check_readable, check_writable, damage_error, parse_json, replace_file
+from unskew.storage.files import (
+    check_readable,
+    check_writable,
+    damage_error,
+    parse_json,
+    replace_file,
+    report_damage,
+)
 from unskew.text import one_line, tell_damage
 
 Arrays = Mapping[str, pa.Array]
@@ -135,7 +142,9 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     version, is_sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
     is_other_version = isinstance(version, int) and version != _FORMAT  # which `require_format` says
     if version == _FORMAT or (is_sealed and not is_other_version):
-        _verify(path, table)
+        with report_damage(path, _MAKE_AGAIN):
+            if _sum_up(table) != table.schema.metadata.get(_SUM_KEY):
+                raise ValueError("it does not hold what unskew wrote")
     return table, about
 
 
@@ -175,16 +184,6 @@ def _find_size(column: pa.Array) -> int:
     return int(pc.sum(sizes.cast(pa.int64())).as_py() or 0) + 8 * len(column)
 
 
-def _verify(path: Path, table: pa.Table) -> None:
-    metadata = table.schema.metadata
-    try:
-        checksum = _sum_up(table)
-    except Exception as error:  # a table of types that nothing of ours has
-        raise damage_error(path, tell_damage(error), _MAKE_AGAIN) from error
-    if checksum != metadata.get(_SUM_KEY):
-        raise damage_error(path, "it does not hold what unskew wrote", _MAKE_AGAIN)
-
-
 def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     """What unskew wrote about the table that has this schema."""
     raw = (schema.metadata or {}).get(_KEY)
@@ -198,7 +197,7 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
 
 
 def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:
-    """Refuse a file with other content; `remedy` says how to make one."""
+    """Refuse a file with other content, or of another version of unskew; `remedy` says how to make one."""
     actual, wanted = about.get("kind"), _KINDS[kind]
     if not isinstance(actual, str):
         raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
@@ -207,6 +206,7 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
             f"{path} holds {_KINDS.get(actual, f'a table of kind {one_line(actual)}')}, not {wanted}",
             remedy=remedy,
         )
+    require_format(path, about, remedy)
 
 
 def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:

@@ -30,7 +30,6 @@ from unskew.storage.tables import (
     read_arrays,
     read_parquet,
     require_entries,
-    require_format,
     require_kind,
     write_table,
 )
@@ -259,7 +258,6 @@ class ItemWeights:
         table, about = read_parquet(path)
         remedy = f"make one with {function('fit_weights')}"
         require_kind(path, about, _KIND, remedy)
-        require_format(path, about, remedy)
         arrays = read_arrays(table.schema)
         require_entries(path, about | arrays, (*_ABOUT, *_ARRAYS), remedy)
 
