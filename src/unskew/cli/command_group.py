@@ -52,7 +52,6 @@ debug_option = own_option(
     "--debug",
     "Show the traceback of an error.",
     Group.GENERAL,
-    kind=bool,
     is_eager=True,
     expose_value=False,
     callback=_set_debug,

@@ -20,7 +20,7 @@ from unskew.cli.command_group import write_flag
 from unskew.cli.configuration import NAME, SHARED_KEYS, Configuration, find_configuration, is_below
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogFiles
-from unskew.cli.option_groups import own_option
+from unskew.cli.option_groups import everyday_option
 from unskew.cli.shared_options import file_options, show_options
 from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line
 from unskew.errors import FileError, InputError
@@ -42,12 +42,10 @@ class _DoctorCommand(ConfiguredCommand):
 
 @click.command(cls=_DoctorCommand)
 @file_options
-@own_option(
+@everyday_option(
     "--write",
     f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
     Group.OUTPUT,
-    kind=bool,
-    everyday=True,
 )
 @show_options
 def doctor(source: LogFiles, write: bool, as_json: bool) -> None:

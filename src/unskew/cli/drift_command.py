@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import KnownOptions, LogOptions
-from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.option_groups import everyday_option, use_options
 from unskew.cli.shared_options import log_options, read_names, show_options
 from unskew.cli.terminal import CAUSES, points, print_figures, print_json, print_line, print_table, times
 from unskew.errors import InputError, option
@@ -28,24 +28,20 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @log_options
 @use_options("reference", "at")
-@own_option(
+@everyday_option(
     "--detect",
     "Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
     Group.COMPARE,
-    kind=bool,
-    everyday=True,
 )
 @use_options("output", help="Chart of the bursts that --detect detects: .html, .svg or .png.")
-@own_option(
+@everyday_option(
     "--show N",
     "Number of items to list.",
     Group.OUTPUT,
     name="listed",
     default=20,
-    kind=int,
     least=1,
     meaning="how many items to list",
-    everyday=True,
 )
 @use_options("names")
 @show_options

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand, quote_command
 from unskew.cli.log_source import LogOptions, print_view
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     change_options,
@@ -51,19 +50,13 @@ if TYPE_CHECKING:
     "then.",
 )
 @use_options("at")
-@own_option("--weights FILE", "Weights from 'unskew weights', instead of --reference.", Group.COMPARE, kind=Path)
+@own_option("--weights FILE", "Weights from 'unskew weights', instead of --reference.", Group.COMPARE)
 @use_options("recommenders", required=True)
 @use_options("metrics")
 @shared_fit_options
 @change_options
 @use_options("by", "clean_before", "quick")
-@own_option(
-    "--details",
-    "Show all scores, their parts and what stands behind them.",
-    Group.OUTPUT,
-    kind=bool,
-    everyday=True,
-)
+@everyday_option("--details", "Show all scores, their parts and what stands behind them.", Group.OUTPUT)
 @show_options
 def evaluate(
     source: LogOptions,

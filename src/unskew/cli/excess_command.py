@@ -8,7 +8,7 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, place, use_options
 from unskew.cli.shared_options import log_options, show_options
 from unskew.cli.terminal import print_figures, print_json, print_line, print_table
 from unskew.options import Group
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @place("exposures", everyday=False)
 @log_options
-@own_option("--since T", "With --holdout: when recommendations started.", Group.KNOWN, everyday=True)
-@own_option("--until T", "Ignore interactions after T.  [default: the end of the log]", Group.KNOWN, everyday=True)
+@everyday_option("--since T", "With --holdout: when recommendations started.", Group.KNOWN)
+@everyday_option("--until T", "Ignore interactions after T.  [default: the end of the log]", Group.KNOWN)
 @use_options("level", "seed")
 @show_options
 def excess(

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -96,6 +97,10 @@ def own_option(flags: str, help: str, group: Group, *, name: str = "", **more: A
     known = {field.name for field in fields(Option)}
     declared = Option(flags, help, group, **{key: more.pop(key) for key in known & {*more}})
     return add_option(name or declared.names[-1].lstrip("-").replace("-", "_"), declared, **more)
+
+
+everyday_option = partial(own_option, everyday=True)
+"""One that ``--help`` shows."""
 
 
 def use_options(*names: str, **changes: Any) -> Callable[[Any], Any]:

@@ -44,16 +44,12 @@ if TYPE_CHECKING:
     "Scores over time from 'unskew timeline -o', instead of computing them.",
     Group.OUTPUT,
     name="saved",
-    kind=Path,
 )
 @use_options("names", "after", "leave_last_out", "min_items")
 @sample_option
 @use_options("seed", "draws")
 @own_option(
-    "--refit N",
-    "Number of times to fit the weights again, for intervals.  [default: 50]",
-    Group.INTERVALS,
-    kind=int,
+    "--refit N", "Number of times to fit the weights again, for intervals.  [default: 50]", Group.INTERVALS
 )
 @use_options("level")
 @shared_fit_options

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.option_groups import everyday_option, use_options
 from unskew.cli.shared_options import log_options, show_options
 from unskew.cli.terminal import print_json, print_line
 from unskew.options import Group
@@ -20,22 +19,10 @@ from unskew.text import percent, thousands
 @click.command(cls=ConfiguredCommand)
 @log_options
 @use_options("at")
-@own_option(
-    "--weights FILE",
-    "Weights from 'unskew weights'.  [default: an unweighted sample]",
-    Group.COMPARE,
-    kind=Path,
-    everyday=True,
+@everyday_option(
+    "--weights FILE", "Weights from 'unskew weights'.  [default: an unweighted sample]", Group.COMPARE
 )
-@own_option(
-    "-n N",
-    "Number of held-out interactions to draw.",
-    Group.PROTOCOL,
-    name="sample",
-    default=20_000,
-    kind=int,
-    everyday=True,
-)
+@everyday_option("-n N", "Number of held-out interactions to draw.", Group.PROTOCOL, name="sample", default=20_000)
 @use_options("seed", "after", "leave_last_out", "min_items")
 @use_options("output", required=True, help="Parquet file to write; CSV if it ends in .csv.")
 @show_options

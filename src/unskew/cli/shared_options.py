@@ -46,7 +46,6 @@ _LIMITS = [
         "--temp-dir DIR",
         "Folder for data that does not fit into memory.  [default: that of the system]",
         Group.WORK,
-        kind=Path,
     ),
 ]
 

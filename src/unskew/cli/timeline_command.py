@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     check_specs,
@@ -36,35 +35,24 @@ if TYPE_CHECKING:
 @place("campaigns", "holdout", "production", "after", everyday=False)
 @log_options
 @use_options("reference", required=True)
-@own_option(
-    "--from A",
-    "First date of the grid.  [default: the date of --reference]",
-    Group.COMPARE,
-    name="start",
-    everyday=True,
+@everyday_option(
+    "--from A", "First date of the grid.  [default: the date of --reference]", Group.COMPARE, name="start"
 )
-@own_option(
-    "--to B",
-    "Last date; always part of the grid.  [default: the end of the log]",
-    Group.COMPARE,
-    name="end",
-    everyday=True,
+@everyday_option(
+    "--to B", "Last date; always part of the grid.  [default: the end of the log]", Group.COMPARE, name="end"
 )
-@own_option(
+@everyday_option(
     "--every STEP",
     "Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
     Group.COMPARE,
-    everyday=True,
 )
 @use_options("recommenders", required=True)
 @use_options("metrics")
-@own_option(
+@everyday_option(
     "--both-ends",
     "Also score the log without what recommendations since T0 may have caused, the other end of the range. "
     "Costs a search for a stand-in for production, then twice the time.",
     Group.COMPARE,
-    kind=bool,
-    everyday=True,
 )
 @own_option(
     "--top P,...",
@@ -83,18 +71,10 @@ if TYPE_CHECKING:
     name="items",
     several=True,
 )
-@own_option("--probabilities FILE", "Parquet file for these probabilities.", Group.OUTPUT, kind=Path)
+@own_option("--probabilities FILE", "Parquet file for these probabilities.", Group.OUTPUT)
 @use_options("names")
-@own_option(
-    "-o, --output FILE",
-    "Parquet file to write the table to; CSV if it ends in .csv.",
-    Group.OUTPUT,
-    kind=Path,
-    everyday=True,
-)
-@own_option(
-    "--resume", "Continue the file of -o: compute only missing dates.", Group.OUTPUT, kind=bool, everyday=True
-)
+@everyday_option("-o, --output FILE", "Parquet file to write the table to; CSV if it ends in .csv.", Group.OUTPUT)
+@everyday_option("--resume", "Continue the file of -o: compute only missing dates.", Group.OUTPUT)
 @show_options
 def timeline(
     source: LogOptions,

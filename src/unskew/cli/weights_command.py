@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Group.OUTPUT,
     name="listed",
     default=10,
-    kind=int,
     least=0,
     meaning="how many items to list",
 )
