@@ -95,13 +95,7 @@ class Profile:
 
     @classmethod
     def of(
-        cls,
-        log: Log,
-        organic: Log,
-        truth: Log,
-        windows: Sequence[TimeWindow],
-        before: int | float,
-        day: float,
+        cls, log: Log, organic: Log, truth: Log, windows: Sequence[TimeWindow], before: int | float, day: float
     ) -> Profile:
         """From the log, the log without recommendations, the log without recommendations since `before`."""
         time = np.asarray(organic.time)

@@ -487,9 +487,4 @@ def _rank_recommenders(scored: ScoredCase, method: Estimator, metric: Metric, ro
 
 
 def _identify(scored: ScoredCase, method: Estimator) -> Row:
-    return {
-        "world": scored.case.label,
-        "seed": scored.case.seed,
-        "method": method.name,
-        "knows": method.knows,
-    }
+    return {"world": scored.case.label, "seed": scored.case.seed, "method": method.name, "knows": method.knows}

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from unskew.drawing.page import Section, write_page
-from unskew.drawing.theme import BLUE, INK, PALE, VERMILION, apply_theme, inline_data
+from unskew.drawing.theme import BLUE, INK, PALE, VERMILION, apply_theme, plot
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.estimators import ESTIMATORS
 from unskew.known_truths.yardstick_result import MEASURES, PAGE, TABLES, WRITTEN, Row, Yardstick
@@ -262,9 +262,7 @@ def _draw_panel(
     names = alt.Axis(labelLimit=_NAMES, labels=first, ticks=False)
     x = alt.X("recommender:N", title=None).scale(domain=list(recommenders))
     y = alt.Y("method:N", title=None, axis=names).scale(domain=list(methods))
-    base = alt.Chart(inline_data(cells)).encode(
-        x=x.axis(orient="top", labelAngle=-40, domain=False, ticks=False), y=y
-    )
+    base = plot(cells).encode(x=x.axis(orient="top", labelAngle=-40, domain=False, ticks=False), y=y)
     scale = alt.Scale(
         domain=[-_WORST, 0, _WORST], range=[BLUE, "#ffffff", VERMILION], clamp=True, interpolate="rgb"
     )

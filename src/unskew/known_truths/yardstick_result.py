@@ -266,12 +266,7 @@ def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[
     """One row for each world: means over its seeds, with standard errors."""
     rows = [{**profile, "world": world} for world, profile in profiles]
     return [
-        {
-            "world": world,
-            "used_for": _find_use(world),
-            "seeds": len(several),
-            **_average(several, *MEASURES),
-        }
+        {"world": world, "used_for": _find_use(world), "seeds": len(several), **_average(several, *MEASURES)}
         for (world,), several in _group(rows, ["world"])
     ]
 

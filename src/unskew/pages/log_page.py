@@ -58,9 +58,7 @@ def profile_section(before: Slice | None, now: Slice) -> Section:
             )
     sentences = [_describe(part) for part in dates]
     text = f"{' '.join(sentences)} The fewer items users have, the less any weighting can change."
-    chart = adapt_chart(
-        draw_share_groups(rows, strokes, title="share of users", across="items of a user", legend=False)
-    )
+    chart = adapt_chart(draw_share_groups(rows, strokes, title="share of users", across="items of a user"))
     key = Toggles("Dates", [Line(name, stroke.colour) for name, stroke in strokes.items()])
     return Section(
         "How many items users have", text, chart, anchor="profiles", label=text, adapts=True, toggles=[key]

@@ -18,12 +18,7 @@ import pyarrow as pa
 from unskew.drawing.page import Section, is_page, write_page
 from unskew.errors import FileError
 from unskew.progress import progress
-from unskew.reproduction.beyond_figures import (
-    algorithms_table,
-    cost_table,
-    draw_algorithms,
-    draw_cost,
-)
+from unskew.reproduction.beyond_figures import algorithms_table, cost_table, draw_algorithms, draw_cost
 from unskew.reproduction.figure import Figure, format_change, format_percent, save_figure
 from unskew.reproduction.loop_figure import LISTS, RACE, draw_loop, loop_table
 from unskew.reproduction.paper_figures import (
@@ -36,18 +31,7 @@ from unskew.reproduction.paper_figures import (
     sizes_table,
     weighted_table,
 )
-from unskew.reproduction.study import (
-    DRAWS,
-    FEW,
-    FIRST,
-    LAST,
-    RULE,
-    Changes,
-    Claim,
-    Study,
-    collect_changes,
-    judge_claims,
-)
+from unskew.reproduction.study import FEW, FIRST, LAST, RULE, Changes, Claim, Study, collect_changes, judge_claims
 from unskew.storage.files import replace_file
 from unskew.storage.folders import check_folder_writable, replace_folder
 from unskew.storage.tables import write_parquet
@@ -141,14 +125,13 @@ def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[
     race = steps.do("a closed loop of algorithms", lambda: loop_table(RACE, *size, seed, choices))
     days = study.campaigns
     weighted = {name: weighted_table(timeline, study, name) for name in ("g1", "g2")}
-    raw = {name: raw_table(table) for name, table in weighted.items()}
     figures = [
         draw_items(items_table(timeline, groups), days),
         draw_sizes(sizes_table(study)),
-        draw_score(raw["g1"], days, number=3, algorithm="g1", draws=DRAWS),
-        draw_score(raw["g2"], days, number=4, algorithm="g2", draws=DRAWS),
-        draw_weighted_score(weighted["g1"], days, number=5, algorithm="g1", draws=DRAWS),
-        draw_weighted_score(weighted["g2"], days, number=6, algorithm="g2", draws=DRAWS),
+        draw_score(raw_table(weighted["g1"]), days),
+        draw_score(raw_table(weighted["g2"]), days, number=4, algorithm="g2"),
+        draw_weighted_score(weighted["g1"], days),
+        draw_weighted_score(weighted["g2"], days, number=6, algorithm="g2"),
         draw_cost(costs),
         draw_algorithms(others),
         draw_loop(lists),
