@@ -73,6 +73,7 @@ def check(
     source.refuse_spark("'unskew check'")
     log = source.read()
     then, now = source.read_dates(log, reference, at)
+    known = source.keywords(log)
     result = hold_against(
         log,
         models,
@@ -81,9 +82,7 @@ def check(
         thresholds=limits,
         baseline=ran,
         metric=metrics,
-        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
-        view=source.known.view,
-        **source.priors(),
+        **{**known, "knowledge": known["knowledge"] or Knowledge()},
         **options,
         **fit.keywords(log),
     )

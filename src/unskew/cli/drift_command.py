@@ -12,7 +12,7 @@ from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import KnownOptions, LogOptions
 from unskew.cli.option_groups import everyday_option, use_options
 from unskew.cli.shared_options import log_options, read_names, show_options
-from unskew.cli.terminal import CAUSES, points, print_figures, print_json, print_line, print_table, times
+from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line, print_table
 from unskew.errors import InputError, option
 from unskew.options import Group
 from unskew.text import percent, thousands
@@ -127,9 +127,9 @@ def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> d
 
     bursts = find_bursts(log)
     if output is not None:
-        draw_bursts_to(bursts, log, output)
+        _draw(bursts, log, Path(output))
     if not as_json:
-        print_bursts(bursts, log, names)
+        _print(bursts, log, names)
         if output is not None:
             print_line(f"Chart written to {output}")
     return {**bursts.to_dict(), "output": output}
@@ -139,20 +139,23 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     from unskew.data.slice import Snapshot
     from unskew.engines.population import is_at_spark
 
-    figures = []
+    sizes = []
     if isinstance(before, Snapshot) or is_at_spark(before):
-        for name, old, new in (
+        sizes = [
             ("users", before.n_users, now.n_users),
             ("items", before.n_items, now.n_items),
             ("interactions", len(before), len(now)),
-        ):
-            figures.append((name, f"{thousands(old)} → {thousands(new)}", ""))
-    fresh, gone = moved.new_items, moved.vanished_items
-    figures += [
+        ]
+    fresh, gone, chance = moved.new_items, moved.vanished_items, []
+    if moved.chance is not None:
+        users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
+        chance = [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
+    figures = [
+        *((name, f"{thousands(old)} → {thousands(new)}", "") for name, old, new in sizes),
         ("new items", thousands(fresh.count), f"{percent(fresh.mass)} of the mass now"),
         ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
         ("total variation", f"{moved.bound:.4f}", "no score in [0, 1] of a fixed list can have moved by more"),
-        *_describe_chance(moved),
+        *chance,
         ("worst@5", f"{moved.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
         ("divergence", f"{moved.divergence:.4f}", "nats"),
     ]
@@ -166,8 +169,8 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
             str(row["item"]),
             percent(row["p_reference"], 3),
             percent(row["p_now"], 3),
-            points(row["change"]),
-            times(row["p_now"], row["p_reference"]),
+            f"{100 * row['change']:+.3f}",
+            _write_ratio(row["p_now"], row["p_reference"]),
         ]
         for k, row in enumerate(moved.to_arrow().slice(0, top).to_pylist())
     ]
@@ -175,27 +178,23 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     print_table(head, rows, left=2 if item_names else 1)
 
 
-def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
-    if moved.chance is None:
-        return []
-    users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
-    return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
+def _write_ratio(new: float, old: float) -> str:
+    return "new" if old == 0 else "gone" if new == 0 else f"×{new / old:.2f}"
 
 
 _BEWARE = "Seasons, holidays and news look the same: check them against what you know."
 
 
-def print_bursts(result: Bursts, log: Log, names: str | None) -> None:
-    """The bursts, what they may be instead, and how to drop the interactions in them."""
+def _print(result: Bursts, log: Log, names: str | None) -> None:
     if not result.bursts:
         print_line(_describe_none(result))
         return
     rows = []
     for burst in result.bursts:
-        codes = log.items.codes(list(burst.items))
-        called = read_names(names, log.items.take(codes)) or [str(item) for item in burst.items]
-        shown = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
-        rows.append([*shown, ", ".join(called[:3])])
+        items = log.items.take(log.items.codes(list(burst.items)))
+        labels = read_names(names, items) or [str(item) for item in burst.items]
+        figures = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
+        rows.append([*figures, ", ".join(labels[:3])])
     print_line("Likely campaigns: known users interacted more than usual, and with other items than usual")
     print_table(["window", "interactions", "activity", "above usual", "above all"], rows)
     flags = " ".join(f"--campaign {window}" for window in result.windows)
@@ -203,8 +202,7 @@ def print_bursts(result: Bursts, log: Log, names: str | None) -> None:
     print_line(f"To drop the interactions in them: {flags}")
 
 
-def draw_bursts_to(result: Bursts, log: Log, path: str) -> None:
-    """Write the chart of the cells of time."""
+def _draw(result: Bursts, log: Log, path: Path) -> None:
     from unskew.drawing.charts import draw_bursts
     from unskew.drawing.page import save_chart
 
@@ -212,7 +210,7 @@ def draw_bursts_to(result: Bursts, log: Log, path: str) -> None:
     chart = draw_bursts(result.cells.to_pylist(), windows, dates=log.axis.is_calendar)
     listed = ", ".join(map(str, result.windows))
     lead = f"{listed}. {_BEWARE}" if result.bursts else _describe_none(result)
-    save_chart(chart, Path(path), "Bursts in the log", lead)
+    save_chart(chart, path, "Bursts in the log", lead)
 
 
 def _describe_none(result: Bursts) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from unskew.evaluation.intervals import influences, standard_error
 from unskew.frames import show_as_table, to_native
 from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
-from unskew.text import to_json_value
+from unskew.text import group_rows, to_json_value
 
 Row = dict[str, Any]
 
@@ -177,7 +177,7 @@ def summarise_rows(rows: Iterable[Row]) -> list[Row]:
     """One row for each world, method, recommender and metric."""
     return [
         dict(zip((*_METHOD_NAMES, "recommender"), name, strict=True)) | _summarise(several)
-        for name, several in _group(rows, (*_METHOD_NAMES, "recommender"))
+        for name, several in group_rows(rows, (*_METHOD_NAMES, "recommender"))
     ]
 
 
@@ -223,11 +223,11 @@ def summarise_rankings(rankings: Iterable[Row], rows: Iterable[Row]) -> list[Row
 
     That share is one over recommenders first, and then over seeds.
     """
-    by_name = dict(_group(rows, _METHOD_NAMES))
+    by_name = dict(group_rows(rows, _METHOD_NAMES))
     counts = ("pairs", "gains", "gains_seen", "gains_false")
     summaries = []
-    for name, several in _group(rankings, _METHOD_NAMES):
-        seeds = [scores for _, scores in _group(by_name.get(name, []), ["seed"])]
+    for name, several in group_rows(rankings, _METHOD_NAMES):
+        seeds = [scores for _, scores in group_rows(by_name.get(name, []), ["seed"])]
         shares = [{"covered": mean_and_error(row["covered"] for row in scores)[0]} for scores in seeds]
         summaries.append(
             {
@@ -254,20 +254,12 @@ def mean_and_error(values: Iterable[float | None]) -> tuple[float | None, float 
     return float(np.mean(known)), error
 
 
-def _group(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
-    """The rows that share some values, in the order in which these first come."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return list(groups.items())
-
-
 def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Row]:
     """One row for each world: means over its seeds, with standard errors."""
     rows = [{**profile, "world": world} for world, profile in profiles]
     return [
         {"world": world, "used_for": _find_use(world), "seeds": len(several), **_average(several, *MEASURES)}
-        for (world,), several in _group(rows, ["world"])
+        for (world,), several in group_rows(rows, ["world"])
     ]
 
 

@@ -322,7 +322,7 @@ def _describe_timing(rows: list[dict[str, Any]], campaigns: Sequence[int], days:
 
 def weighted_table(timeline: Timeline, study: Study, algorithm: str) -> pa.Table:
     """Figures 5 and 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
-    listed = {"g1": study.g1, "g2": study.g2}[algorithm]
+    listed = study.lists[algorithm]
     exact: dict[tuple[Any, str], float] = defaultdict(float)
     for row in timeline.probabilities.to_pylist():
         if row["item"] in listed:
