@@ -207,7 +207,7 @@ def format_configuration(logs: Sequence[str], options: Mapping[str, Any]) -> str
     [file]
     sep = "\t"
     """
-    paths = {key.option: path for path, key in SHARED_KEYS.items()}
+    paths = {name: path for path, name in SHARED_KEYS.items()}
     tables: dict[str, dict[str, Any]] = {}
     for name, value in options.items():
         table, _, key = paths[name].partition(".")

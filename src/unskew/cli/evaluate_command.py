@@ -229,7 +229,7 @@ def _print_scores(scores: list[Score]) -> None:
     leaks = describe_leaks(scores)
     if leaks:
         print_line(leaks)
-    behind = {}  # which recommenders and metrics share
+    behind: dict[tuple[str, ...], None] = {}  # which recommenders and metrics share
     for s in scores:
         pairs, effective = thousands(s.pairs), thousands(round(s.effective_pairs))
         behind[*describe(s), pairs, effective, percent(s.largest_item), percent(s.users_excluded.mass)] = None

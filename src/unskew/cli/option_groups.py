@@ -163,17 +163,8 @@ class GroupedCommand(click.Command):
     def __init__(self, *args: Any, lists: Mapping[str, Mapping[str, str]] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
         self.lists = lists or {}
-        self.params.append(
-            GroupedOption(
-                ["--help-all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_show_all,
-                group=Group.GENERAL,
-                help="Show every option and exit.",
-            )
-        )
+        settings: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_all}
+        own_option("--help-all", "Show every option and exit.", Group.GENERAL, **settings)(self)
 
     def asks_for_help(self, ctx: click.Context, args: Iterable[str]) -> bool:
         """Whether the help is all that is wanted."""

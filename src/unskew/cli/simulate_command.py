@@ -73,6 +73,7 @@ Examples:
 @show_options
 def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: Any) -> None:
     """Read the options, make the world, write it and say what it is."""
+    from unskew.reading.sources import expand
     from unskew.worlds.simulation import simulate as simulate_world
     from unskew.worlds.world import check_folder
 
@@ -81,8 +82,12 @@ def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: 
     campaigns = _make_campaigns(parameters["world"], times, settings, is_base=base is not None)
     if not folder:
         raise InputError("the name of the folder is empty", remedy="say where to write, such as 'world'")
-    if base is not None:
-        _check_base(base, Path(folder))
+    for path in () if base is None else expand(base.path):
+        if path.resolve().parent == Path(folder).resolve():
+            raise InputError(
+                f"{path} of {option('base')} lies in {folder}, where it could be lost",
+                remedy="give another folder",
+            )
     check_folder(folder)
     log = None if base is None else base.read()
     world = simulate_world(parameters.pop("world"), base=log, campaigns=campaigns, **parameters)
@@ -91,17 +96,6 @@ def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: 
         print_json({**_summarise(world), "files": paths})
     else:
         _print_world(world, paths, folder)
-
-
-def _check_base(base: LogOptions, folder: Path) -> None:
-    from unskew.reading.sources import expand
-
-    for path in expand(base.path):
-        if path.resolve().parent == folder.resolve():
-            raise InputError(
-                f"{path} of {option('base')} lies in {folder}, where it could be lost",
-                remedy="give another folder",
-            )
 
 
 def _make_campaigns(

@@ -212,8 +212,8 @@ def _show(result: Timeline, output: str | None, labels: Mapping[Any, str] | None
         print_line("Held out at each date: the last item of each profile.")
     print_line(
         f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}. Low, high and bound are those of the last; no "
-        "fixed list's score in [0, 1] is off by more than the bound. Item weights alone do not repair personalised "
-        "algorithms."
+        "fixed list's score in [0, 1] is off by more than the bound. Item weights alone do not repair "
+        "personalised algorithms."
     )
     if output is not None and result.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")

@@ -149,8 +149,8 @@ def examine(
     Examples
     --------
     >>> import unskew as us
-    >>> found = examine({"member_id": [1, 1, 2], "sku": ["a", "b", "a"], "ts": [1, 5, 3]})
-    >>> found.roles, found.users, found.items
+    >>> examination = examine({"member_id": [1, 1, 2], "sku": ["a", "b", "a"], "ts": [1, 5, 3]})
+    >>> examination.roles, examination.users, examination.items
     ({'user': 'member_id', 'item': 'sku', 'time': 'ts'}, 2, 2)
     """
     return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, how)
@@ -226,6 +226,8 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
 def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence[str]) -> Examination:
     sizes = np.diff(log.start.astype(np.int64))
     windows, notes = find_campaigns(log)
+    numbers = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
+    notes += (f"the times are plain numbers: {numbers}",) if numbers else ()
     single = float((sizes == 1).mean())
     advice = advise_protocol(log)
     dates = choose_dates(log, windows)
@@ -239,15 +241,11 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
         last=log.last,
         times=counted or _KINDS[log.axis.kind],
         sizes=ProfileSizes(
-            int(sizes.min()),
-            float(np.median(sizes)),
-            float(sizes.mean()),
-            int(sizes.max()),
-            single,
+            int(sizes.min()), float(np.median(sizes)), float(sizes.mean()), int(sizes.max()), single
         ),
         item_mix=_compare_mixes(log, *dates),
         campaigns=tuple(map(str, windows)),
-        notes=(*notes, *_advise_on_times(log), *_warn_of_placeholders(log), *_warn_of_single_items(single)),
+        notes=(*notes, *_warn_of_placeholders(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows, dates)),
@@ -261,12 +259,6 @@ def find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
             return tuple(find_bursts(log).windows), ()
     except UnskewError as error:
         return (), (f"campaigns were not looked for: {error}",)
-
-
-def _advise_on_times(log: Log) -> tuple[str, ...]:
-    """What plain numbers may be that are not read as dates."""
-    advice = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
-    return (f"the times are plain numbers: {advice}",) if advice else ()
 
 
 def _warn_of_placeholders(log: Log) -> Iterator[str]:
@@ -291,13 +283,12 @@ def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | No
     return {**{name: figures[name] for name in names}, "conclusion": moved.conclusion}
 
 
-def _warn_of_single_items(share: float) -> tuple[str, ...]:
-    if share <= _MOST_SINGLE:
-        return ()
-    reason = (
-        f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
-    )
-    return (f"{reason} some models return nothing. Compare models with --min-items 2 as well",)
+def _warn_of_single_items(share: float) -> Iterator[str]:
+    if share > _MOST_SINGLE:
+        yield (
+            f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for "
+            "which some models return nothing. Compare models with --min-items 2 as well"
+        )
 
 
 def _name_place(source: Any) -> list[str]:

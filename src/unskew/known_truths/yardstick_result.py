@@ -82,14 +82,8 @@ SUMMARY = pa.schema(
 MEASURES = ("organic_so_far", "organic_before", "organic_after", "exposed_share", "induced_share")
 """The figures of a `Profile`."""
 
-WORLDS = pa.schema(
-    {
-        "world": pa.string(),
-        "used_for": pa.string(),
-        "seeds": pa.int64(),
-        **{name: pa.float64() for measure in MEASURES for name in (measure, f"{measure}_se")},
-    }
-)
+_FIGURES = {name: _NUMBER for measure in MEASURES for name in (measure, f"{measure}_se")}
+WORLDS = pa.schema({"world": _TEXT, "used_for": _TEXT, "seeds": _COUNT, **_FIGURES})
 """The columns of the table of worlds."""
 
 PAGE = "index.html"
@@ -175,24 +169,23 @@ _METHOD_NAMES = ("world", "method", "knows", "view", "weighting", "metric")
 
 def summarise_rows(rows: Iterable[Row]) -> list[Row]:
     """One row for each world, method, recommender and metric."""
-    return [
-        dict(zip((*_METHOD_NAMES, "recommender"), name, strict=True)) | _summarise(several)
-        for name, several in group_rows(rows, (*_METHOD_NAMES, "recommender"))
-    ]
-
-
-def _summarise(rows: Sequence[Row]) -> Row:
-    removed, removed_se = find_share_removed(rows)
-    sized = [{"error_size": None if row["error"] is None else abs(row["error"])} for row in rows]
-    return {
-        "seeds": len(rows),
-        **_average(rows, "estimate", "truth", "error", "covered", "trusted"),
-        **_average(sized, "error_size"),
-        "bias_removed": removed,
-        "bias_removed_se": removed_se,
-        "effective_pairs": float(np.mean([row["effective_pairs"] for row in rows])),
-        "seconds": float(np.mean([row["seconds"] for row in rows])),
-    }
+    names = (*_METHOD_NAMES, "recommender")
+    summaries = []
+    for name, several in group_rows(rows, names):
+        removed, removed_se = find_share_removed(several)
+        sizes = [{"error_size": None if row["error"] is None else abs(row["error"])} for row in several]
+        summaries.append(
+            {
+                **dict(zip(names, name, strict=True)),
+                "seeds": len(several),
+                **_average(several, "estimate", "truth", "error", "covered", "trusted"),
+                **_average(sizes, "error_size"),
+                "bias_removed": removed,
+                "bias_removed_se": removed_se,
+                **{key: float(np.mean([row[key] for row in several])) for key in ("effective_pairs", "seconds")},
+            }
+        )
+    return summaries
 
 
 def _average(rows: Sequence[Mapping[str, Any]], *names: str) -> Row:
@@ -257,14 +250,8 @@ def mean_and_error(values: Iterable[float | None]) -> tuple[float | None, float 
 def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Row]:
     """One row for each world: means over its seeds, with standard errors."""
     rows = [{**profile, "world": world} for world, profile in profiles]
+    uses = dict.fromkeys((*SUMMARIES, INJECTED), "reporting") | dict.fromkeys(TUNING_WORLDS, "tuning")
     return [
-        {"world": world, "used_for": _find_use(world), "seeds": len(several), **_average(several, *MEASURES)}
+        {"world": world, "used_for": uses.get(world, ""), "seeds": len(several), **_average(several, *MEASURES)}
         for (world,), several in group_rows(rows, ["world"])
     ]
-
-
-def _find_use(world: str) -> str:
-    """What a world may be used for; nothing is known of one from a folder."""
-    if world in TUNING_WORLDS:
-        return "tuning"
-    return "reporting" if world in SUMMARIES or world == INJECTED else ""

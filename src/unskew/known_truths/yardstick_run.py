@@ -32,7 +32,6 @@ from unskew.known_truths.scored_case import (
     describe_contestant,
     find_contestants,
     find_lists,
-    is_constant,
     make_contestants,
     score_methods,
     score_truths,
@@ -40,6 +39,7 @@ from unskew.known_truths.scored_case import (
 from unskew.known_truths.yardstick_page import save_yardstick
 from unskew.known_truths.yardstick_result import MEASURES, PAGE, ROWS, WRITTEN, Row, Yardstick
 from unskew.progress import progress
+from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommenders
 from unskew.storage.files import damage_error, hash_bytes, read_json, replace_file, report_damage
 from unskew.storage.folders import check_folder_writable
@@ -100,11 +100,11 @@ def yardstick(
     --------
     >>> import unskew as us
     >>> from unskew.known_truths import yardstick
-    >>> found = yardstick("paper", seeds=1, users=300, items=100, methods=["raw", "organic"],
-    ...                      recommenders=["g1", "popular"], truth_seeds=0)
-    >>> found
+    >>> result = yardstick("paper", seeds=1, users=300, items=100, methods=["raw", "organic"],
+    ...                       recommenders=["g1", "popular"], truth_seeds=0)
+    >>> result
     Yardstick(paper: 2 methods, seeds 1)
-    >>> found.rows.column_names[:4]
+    >>> result.rows.column_names[:4]
     ['world', 'seed', 'method', 'knows']
     """
     spec = YardstickSpec(  # checks everything that can be checked before the work
@@ -296,11 +296,8 @@ class YardstickSpec:
     @property
     def learners(self) -> dict[str, Contestant]:
         """The recommenders that are the same in all worlds."""
-        return {
-            name: contestant
-            for name, contestant in self.contestants.items()
-            if not isinstance(contestant, str) and not is_constant(contestant)
-        }
+        models = {name: entry for name, entry in self.contestants.items() if not isinstance(entry, str)}
+        return {name: model for name, model in models.items() if not traits_of(model).constant}
 
     @property
     def specials(self) -> dict[str, Contestant]:
@@ -350,12 +347,12 @@ def hash_key(key: Mapping[str, Any]) -> str:
 
 def _read_metrics(names: AnyMetric | Iterable[AnyMetric]) -> list[Metric]:
     metrics = distinct_metrics(names)
-    for metric in metrics:
-        if isinstance(metric, UserMetric):
-            raise PolicyError(
-                f"{metric.name} is about all held-out items of a user at once, and cannot be weighted",
-                remedy="use a metric of single items, such as hit@5",
-            )
+    wrong = next((metric for metric in metrics if isinstance(metric, UserMetric)), None)
+    if wrong is not None:
+        raise PolicyError(
+            f"{wrong.name} is about all held-out items of a user at once, and cannot be weighted",
+            remedy="use a metric of single items, such as hit@5",
+        )
     return metrics
 
 

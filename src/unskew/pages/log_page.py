@@ -46,9 +46,10 @@ def profile_section(before: Slice | None, now: Slice) -> Section:
     for part, name in zip(dates, names, strict=True):
         sizes = part.sizes()
         sizes = sizes[sizes > 0]
+        median, single = count(round(float(np.median(sizes))), "item"), float((sizes == 1).mean())
         sentences.append(
-            f"On {part.at}: {thousands(len(sizes))} users; "
-            f"median {count(round(float(np.median(sizes))), 'item')}, mean {sizes.mean():.1f}; {percent(float((sizes == 1).mean()), 1)} have only one."
+            f"On {part.at}: {thousands(len(sizes))} users; median {median}, mean {sizes.mean():.1f}; "
+            f"{percent(single, 1)} have only one."
         )
         for low, high in _list_classes(largest):
             users = int(((sizes >= low) & (sizes <= high)).sum())
