@@ -61,7 +61,7 @@ def check(
       unskew check --json
     """
     from unskew.evaluation.evaluate_report import name_baseline
-    from unskew.monitoring.check_thresholds import check as hold_against
+    from unskew.monitoring.check_thresholds import check as check_log
     from unskew.monitoring.thresholds import Thresholds
     from unskew.views.knowledge import Knowledge
 
@@ -74,7 +74,7 @@ def check(
     log = source.read()
     then, now = source.read_dates(log, reference, at)
     known = source.keywords(log)
-    result = hold_against(
+    result = check_log(
         log,
         models,
         at=now,

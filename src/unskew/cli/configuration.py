@@ -174,7 +174,7 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command], *, nam
             raise InputError(f"{file} has no table [tool.unskew]", remedy=f"add it, or write {NAME}")
     reader = _Reader(file, commands, named)
     reader.read(table)
-    values = {name: {**displace(reader.shared[name], own), **own} for name, own in reader.own.items()}
+    values = {name: {**displace(reader.shared[name], special), **special} for name, special in reader.own.items()}
     return Configuration(file, values, reader.keys, named)
 
 

@@ -68,6 +68,8 @@ def drift(
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
       unskew drift events.parquet --detect -o bursts.html
     """
+    from unskew.weights.bursts import find_bursts
+
     _check(source.known, reference, detect, output)
     source.check_outputs(output, inputs=[reference, names], tables=False)
     if detect:
@@ -79,7 +81,14 @@ def drift(
         log = source.take_view(whole, since=then, until=now)
         result = _compare(source, log, then, now, listed, names, as_json)
     if detect:
-        result |= _detect(whole, output, names, as_json)
+        bursts = find_bursts(whole)
+        result |= {**bursts.to_dict(), "output": output}
+        if output is not None:
+            _draw(bursts, whole, Path(output))
+        if not as_json:
+            _print(bursts, whole, names)
+            if output is not None:
+                print_line(f"Chart written to {output}")
     if as_json:
         print_json(result)
 
@@ -119,20 +128,6 @@ def _compare(
     for row, name in zip(result["top"], item_names or [], strict=False):
         row["name"] = name
     return {**result, "view": source.describe_view(log)}
-
-
-def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> dict[str, Any]:
-    """The bursts of the whole log; printed, unless they are to be JSON."""
-    from unskew.weights.bursts import find_bursts
-
-    bursts = find_bursts(log)
-    if output is not None:
-        _draw(bursts, log, Path(output))
-    if not as_json:
-        _print(bursts, log, names)
-        if output is not None:
-            print_line(f"Chart written to {output}")
-    return {**bursts.to_dict(), "output": output}
 
 
 def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:

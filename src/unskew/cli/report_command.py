@@ -137,7 +137,7 @@ def report(
     source.print_view(done.log)
     for change in () if done.report.verdicts else done.report.changes:
         print_line(f"{change}.")
-    print_line(f"The page is {output} ({_size(path)}).")
+    _name_page(output)
 
 
 def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
@@ -160,9 +160,9 @@ def _write_timeline(
     make_timeline_page(timeline, campaigns=source.known.campaigns, names=labels, command=command).write(path)
     if as_json:
         print_json({"output": str(path), "timeline": timeline.to_dict()})
-        return
-    print_line(f"The page is {path} ({_size(path)}).")
+    else:
+        _name_page(str(path))
 
 
-def _size(path: Path) -> str:
-    return f"{path.stat().st_size / 1e6:.1f} MB"
+def _name_page(path: str) -> None:
+    print_line(f"The page is {path} ({Path(path).stat().st_size / 1e6:.1f} MB).")

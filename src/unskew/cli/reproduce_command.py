@@ -75,14 +75,9 @@ def reproduce(
     reproduction = reproduce_paper(world, seeds=seeds, every=every)
     page = reproduction.save(target)
     if as_json:
-        print_json(
-            {
-                "seed": reproduction.changes[0].seed,
-                "claims": reproduction.changes[0].to_json(),
-                "holds": all(claim.holds for claim in reproduction.claims),
-                "page": str(page.resolve()),
-            }
-        )
+        changes, holds = reproduction.changes[0], all(claim.holds for claim in reproduction.claims)
+        figures = {"seed": changes.seed, "claims": changes.to_json(), "holds": holds}
+        print_json({**figures, "page": str(page.resolve())})
         return
     head, *rows = claims_table(reproduction.claims)
     print_table(head, rows, left=2)

@@ -135,7 +135,7 @@ def examine(
     time: str | int | None = None,
     *,
     time_unit: str | None = None,
-    **how: Any,
+    **reading: Any,
 ) -> Examination:
     """Look at a file (or a table) that nobody has described.
 
@@ -143,7 +143,7 @@ def examine(
     ----------
     source, user, item, time, time_unit
         As `read_log` takes them; columns that are not named are guessed.
-    how
+    reading
         Any other option of `read_log` about files and times, such as ``sep`` or ``time_format``.
 
     Examples
@@ -153,14 +153,14 @@ def examine(
     >>> examination.roles, examination.users, examination.items
     ({'user': 'member_id', 'item': 'sku', 'time': 'ts'}, 2, 2)
     """
-    return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, how)
+    return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, reading)
 
 
 def examine_source(
     source: Any,
-    given: Mapping[str, Any],
+    columns: Mapping[str, Any],
     time_unit: str | None,
-    how: Mapping[str, Any],
+    reading: Mapping[str, Any],
     name_option: NameOption = name_in_python,
     *,
     configured: bool = False,
@@ -175,12 +175,12 @@ def examine_source(
         return _describe(log, seen, place, [])
     notices: list[str] = []
     with _hear(notices, name_option):
-        seen = _look(source, given, how, name_option)
+        seen = _look(source, columns, reading, name_option)
         if len(seen.roles) < len(ROLES):
             return replace(seen, read_as=tuple(notices))
         try:
             user, item, time = (seen.roles[role] for role in ROLES)
-            log = read_log(source, user, item, time, time_unit=time_unit, drop_nulls=True, **how)
+            log = read_log(source, user, item, time, time_unit=time_unit, drop_nulls=True, **reading)
         except (UnskewError, ArithmeticError, ValueError, TypeError) as error:
             return replace(seen, read_as=tuple(notices), problems=(_explain(error, name_option),))
     seen = replace(seen, read_as=tuple(notices), rows=log.reading.rows, repeats=log.reading.folded)
@@ -189,21 +189,28 @@ def examine_source(
         unit = find_epoch_unit(*(tick.item() for tick in log.span))
         if unit is not None:
             log = log.count_since_1970(unit)
-    options = {**seen.roles, "time_unit": time_unit or unit, **how, "drop_nulls": any(seen.nulls.values()) or None}
+    options = {
+        **seen.roles,
+        "time_unit": time_unit or unit,
+        **reading,
+        "drop_nulls": any(seen.nulls.values()) or None,
+    }
     options = {name: value for name, value in options.items() if value is not None}
     flags = [] if configured else write_options(options)
     return _describe(log, replace(seen, time_unit=unit, options=options), place, flags)
 
 
-def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_option: NameOption) -> Examination:
-    files = {name: value for name, value in how.items() if name not in ("time_format", "query")}
-    options = FileOptions.of(**files).expect(*given.values(), *ROLES, "timestamp")
+def _look(
+    source: Any, columns: Mapping[str, Any], reading: Mapping[str, Any], name_option: NameOption
+) -> Examination:
+    files = {name: value for name, value in reading.items() if name not in ("time_format", "query")}
+    options = FileOptions.of(**files).expect(*columns.values(), *ROLES, "timestamp")
     seen: Examination | None = None
     try:
-        with open_source(source, options, query=how.get("query")) as opened:
+        with open_source(source, options, query=reading.get("query")) as opened:
             seen = Examination(opened.name, tuple(opened.columns))
             table = opened.narrow(list(opened.columns))
-            guess = guess_columns(TableContents(table, table.sample()), given)
+            guess = guess_columns(TableContents(table, table.sample()), columns)
             seen = replace(seen, roles=guess.roles, guessed=tuple(guess.guessed), rows=_count(table))
             known = {role: name for role, name in guess.roles.items() if name in table.columns}
             missing = {role: is_missing(name, is_id=role != "time") for role, name in known.items()}

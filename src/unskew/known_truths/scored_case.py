@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -144,25 +144,18 @@ Lists = Mapping[str, Sequence[Any]]
 
 def find_contestants(recommenders: AnyRecommenders | None) -> dict[str, Contestant]:
     """Recommenders by the names that they have in results."""
-    if recommenders is None:
-        recommenders = CONTESTANTS
-    if isinstance(recommenders, Mapping):
-        named: dict[Any, Any] = dict(recommenders)
-    else:
-        wanted: list[Any] = (
-            [recommenders] if is_one_recommender(recommenders) else list(cast(Iterable[Any], recommenders))
-        )
-        named = {}
-        for contestant in wanted:
+    choice: Any = CONTESTANTS if recommenders is None else recommenders
+    named: dict[Any, Any] = dict(choice) if isinstance(choice, Mapping) else {}
+    if not isinstance(choice, Mapping):
+        for contestant in [choice] if is_one_recommender(choice) else choice:
             if isinstance(contestant, str):
                 label, spec = split_name(contestant)
                 name, model = label or spec, CONTESTANTS.get(spec, spec)
             else:
                 name, model = next(iter(name_recommenders([contestant]))), contestant
             if name in named:
-                raise InputError(
-                    f"recommender {name!r} is given twice", remedy="give each once, or other names with NAME=SPEC"
-                )
+                remedy = "give each once, or other names with NAME=SPEC"
+                raise InputError(f"recommender {name!r} is given twice", remedy=remedy)
             named[name] = model
     special = (PUSHED, UNPUSHED, *VERSIONS)
     labels = {name: entry for name, entry in named.items() if isinstance(entry, str) and entry in special}

@@ -217,14 +217,12 @@ class _Run:
         if known is None:
             case = source.make_people(seed, items_of)
             assert case is not None
-            contestants = self.spec.learners if lists is None else self.spec.specials
-            if lists is not None and not lists and not case.models:  # v1 and v2 are in other worlds
-                rows: list[Row] = []
-            else:
+            rows: list[Row] = []
+            if lists is None or lists or case.models:  # else v1 and v2 are in other worlds
+                contestants = self.spec.learners if lists is None else self.spec.specials
                 rows = score_truths(self._score(case, contestants, lists or {}), self.spec.questions)
             known = self._end("truth", key, {"rows": rows})
-        truths: list[Row] = known["rows"]
-        return truths
+        return list(known["rows"])
 
     def _score(self, case: Case, contestants: Mapping[str, Contestant], lists: Lists) -> ScoredCase:
         models = make_contestants(contestants, case, lists)
@@ -256,13 +254,10 @@ class _Run:
 
     def _describe_folder(self) -> list[str]:
         """What an interrupted run leaves behind, in words; nothing if there is no folder."""
-        finished = self.done - 1
-        if self.folder.path is None or finished < 1:
+        if self.folder.path is None or self.done < 2:
             return []
-        return [
-            f"{finished} of {count(self.total, 'case')} are in {self.folder.path}; use {option('resume', True)} "
-            "to do the rest"
-        ]
+        place = f"{self.done - 1} of {count(self.total, 'case')} are in {self.folder.path}"
+        return [f"{place}; use {option('resume', True)} to do the rest"]
 
 
 def _check_truths(values: dict[str, Any]) -> None:
@@ -418,8 +413,8 @@ class YardstickFolder:
             entries = read_json(path)
         except FileError as error:
             raise damage_error(path, error.message, _COMPUTE_AGAIN) from None
-        same = isinstance(entries, dict) and entries.get("kind") == _KIND
-        if not same or entries.get("key") != json.loads(json.dumps(key, default=str)):
+        names = {"kind": _KIND, "key": json.loads(json.dumps(key, default=str))}
+        if not isinstance(entries, dict) or names != {name: entries.get(name) for name in names}:
             raise damage_error(path, "it is not of the case that its name says", _COMPUTE_AGAIN)
         if entries.get("checksum") != _sum_up(entries.get("found")):
             raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)

@@ -1,4 +1,4 @@
-"""Holding a date against thresholds: has the item mix moved, can weights undo it, is a change unexplained?"""
+"""Checking a date against thresholds: has the item mix moved, can weights undo it, is a change unexplained?"""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check(
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Check:
-    """Hold the item mix, the weights and the changes of scores at a date against thresholds.
+    """Check the item mix, the weights and the changes of scores at a date against thresholds.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def check(
     --------
     >>> import unskew as us
     >>> log = us.simulate(users=300, items=60, seed=2).log
-    >>> found = us.check(log, at=480, reference=300, thresholds={"max_drift": 0.05, "max_bound": 0.05})
-    >>> found.passed, [(one.threshold, one.crossed) for one in found.thresholds]
+    >>> result = us.check(log, at=480, reference=300, thresholds={"max_drift": 0.05, "max_bound": 0.05})
+    >>> result.passed, [(figure.threshold, figure.crossed) for figure in result.thresholds]
     (False, [('max_drift', True), ('max_bound', False)])
     """
     limits = Thresholds.of(thresholds)
@@ -235,7 +235,7 @@ class _Findings:
         return float(shares.sum() ** 2 / (shares * shares).sum())
 
     def _changes(self) -> list[Change]:
-        """What every recommender changed by; refuses where that cannot be told, which must not pass for well."""
+        """What every recommender changed by; refuses if one is unknown, which must not pass for well."""
         assert self.report is not None
         changes = [change for change in self.report.changes if change.comparable]
         missing = sorted(set(self.recommenders) - {change.recommender for change in changes})
@@ -257,7 +257,7 @@ class _Findings:
         rest, whose = change.beyond_mix, f"{change.recommender}, {change.metric}"
         if math.isnan(rest.low) or math.isnan(rest.high):
             raise EmptyError(
-                f"how sure the change of {whose} is cannot be told: too few users are behind it",
+                f"too few users for an interval of the change of {whose}",
                 remedy="take dates at which more users have a profile",
             )
         value = max(rest.low, -rest.high, 0.0)

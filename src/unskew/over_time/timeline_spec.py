@@ -349,10 +349,12 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
     """P(u) in words; of one that was given by hand, with a check sum of its numbers."""
     if name != "given":
         return name
-    numbers = np.asarray(prior, dtype=np.float64) if not isinstance(prior, Mapping) else np.zeros(len(log.users))
     if isinstance(prior, Mapping):
+        numbers = np.zeros(len(log.users))
         codes, values = require_codes_of_mapping(log.users, prior, option("p_user"))
         numbers[codes[codes >= 0]] = values[codes >= 0]
+    else:
+        numbers = np.asarray(prior, dtype=np.float64)
     return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"
 
 

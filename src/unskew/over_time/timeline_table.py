@@ -218,9 +218,9 @@ class Timeline:
 
         >>> import tempfile, unskew as us
         >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
-        >>> made = us.timeline(log, "constant:1", reference=4)
+        >>> series = us.timeline(log, "constant:1", reference=4)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made.save(folder + "/timeline.parquet")
+        ...     series.save(folder + "/timeline.parquet")
         ...     Timeline.load(folder + "/timeline.parquet")
         Timeline(2 dates from 4 to 5: 4 rows of constant:1)
         """

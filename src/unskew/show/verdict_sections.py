@@ -79,10 +79,9 @@ def describe_answer(verdict: Verdict) -> str:
         return f"How far {candidate} is from {baseline} has no range."
     low, high = show_range(verdict.low, verdict.high)
     span = f"between {low} and {high} points {verdict.metric}"
-    if verdict.decision == "better":
-        return f"{candidate} is ahead of {baseline} offline: {span}."
-    if verdict.decision == "worse":
-        return f"{candidate} is behind {baseline} offline: {span}."
+    if verdict.decision in ("better", "worse"):
+        side = "ahead of" if verdict.decision == "better" else "behind"
+        return f"{candidate} is {side} {baseline} offline: {span}."
     if verdict.decision == "no clear difference":
         missed = 100 * max(abs(verdict.low), abs(verdict.high))
         return f"The difference is {span}. One of up to {missed:.1f} points may be missed; more users show less."
@@ -243,13 +242,13 @@ def make_card(verdict: Verdict, about: str = "", logged: Mapping[str, float] | N
 
 def describe_chart(verdict: Verdict) -> str:
     """How to read the chart of a range."""
-    counted, scenarios = list_counted(verdict), verdict.scenarios
+    scenarios = verdict.scenarios
     parts = ["The bar is the range; the diamond is the difference if recommendations caused nothing."]
     if len(scenarios) > 1:
         ticks = f"Each mark is one of {len(scenarios)} assumptions about how much recommendations caused"
         share = f", from none to {percent(verdict.most_induced, 0)} of the interactions"
         parts.append(f"{ticks}{share if verdict.most_induced else ''}.")
-    if len(counted) < len(scenarios):
+    if len(list_counted(verdict)) < len(scenarios):
         parts.append("Rings do not count, since the verdict rests on what is known about the recommendations.")
     return " ".join(parts)
 
