@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -37,6 +36,14 @@ class Group(Enum):
     GENERAL = "Configuration and help"
 
 
+_KINDS: dict[str | None, Any] = {
+    **dict.fromkeys(("N", "K", "S"), int),
+    **dict.fromkeys(("X", "P", "SHARE"), float),
+    **dict.fromkeys(("FILE", "DIR", "LOG"), Path),
+}
+"""What is read of the words behind a flag; all others are texts."""
+
+
 @dataclass(frozen=True)
 class Option:
     """An option."""
@@ -47,8 +54,9 @@ class Option:
     help: str
     group: Group
     everyday: bool = False
-    # ``str``, ``int``, ``float``, ``bool``, ``Path`` for a file or a folder, or a function that reads a text.
-    kind: Callable[..., Any] = str
+    # ``str``, ``int``, ``float``, ``bool``, or ``Path`` for a file or a folder; by default what stands behind the
+    # flags says it, and without that it is a switch.
+    kind: Any = None
     default: Any = None  # what the command line takes if it is not given
     # What it may be; `meaning` says in messages what a number counts or measures.
     choices: tuple[str, ...] = ()
@@ -63,6 +71,11 @@ class Option:
     table: str | None = None
     key: str = ""
     not_for: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind is None:
+            is_switch = self.metavar is None and not self.choices
+            object.__setattr__(self, "kind", bool if is_switch else _KINDS.get(self.metavar, str))
 
     @property
     def names(self) -> list[str]:
@@ -146,7 +159,7 @@ OPTIONS = {
     ),
     "by": _compare("--by COLUMN", "Also score each value of this column of the log."),
     "quick": _compare(
-        "--quick", "Look at one stand-in for production only, and skip more data; nothing is decided.", kind=bool
+        "--quick", "Look at one stand-in for production only, and skip more data; nothing is decided."
     ),
     # ---- how the log is read
     "user": _column("--user COLUMN", "Column of users, by name or number.  [default: user]", everyday=True),
@@ -167,7 +180,6 @@ OPTIONS = {
     "header": _file(
         "--header/--no-header",
         "Whether the first line names the columns; if not, columns are numbered from 1.  [default: detected]",
-        kind=bool,
     ),
     "column_names": _file("--columns A,B,...", "Column names of a file without a header.", key="columns"),
     "encoding": _file("--encoding NAME", "Text encoding, such as latin-1.  [default: detected]"),
@@ -177,9 +189,7 @@ OPTIONS = {
         "--query SQL", "What to read if LOG is the address of a database: postgresql://localhost/shop."
     ),
     "removed": _column("--removed COLUMN", "Column with the time at which the user removed the item."),
-    "drop_nulls": _column(
-        "--drop-nulls", "Drop rows without user, item or time instead of refusing the file.", kind=bool
-    ),
+    "drop_nulls": _column("--drop-nulls", "Drop rows without user, item or time instead of refusing the file."),
     "p_user": _column(
         "--p-user COLUMN",
         "Column with P(u), the importance of the user.  [default: uniform]",
@@ -202,7 +212,6 @@ OPTIONS = {
         "--exposures, --impressions FILE",
         "Exposure log (impressions): user, item and time of each recommendation shown. "
         "FILE?user=A&item=B&time=C names its columns.",
-        kind=Path,
         everyday=True,
         not_for=("excess",),
     ),
@@ -223,9 +232,7 @@ OPTIONS = {
         several=True,
         everyday=True,
     ),
-    "holdout": _known(
-        "--holdout FILE", "Holdout group: users who never see recommendations.", kind=Path, everyday=True
-    ),
+    "holdout": _known("--holdout FILE", "Holdout group: users who never see recommendations.", everyday=True),
     "production": _known(
         "--production [NAME=]SPEC",
         "Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a stand-in.",
@@ -255,12 +262,11 @@ OPTIONS = {
         not_for=("sample",),
     ),
     "seed": _interval(
-        "--seed S", "Seed of all random draws.", kind=int, default=0, least=0, meaning="where the draws begin"
+        "--seed S", "Seed of all random draws.", default=0, least=0, meaning="where the draws begin"
     ),
     "leave_out": _protocol(
         "--leave-out N",
         "Hold out N items of a profile at a time.",
-        kind=int,
         default=1,
         least=1,
         most=2**31 - 1,
@@ -273,12 +279,11 @@ OPTIONS = {
         everyday=True,
     ),
     "leave_last_out": _protocol(
-        "--leave-last-out", "Hold out the last item of each profile instead of each item in turn.", kind=bool
+        "--leave-last-out", "Hold out the last item of each profile instead of each item in turn."
     ),
     "min_items": _protocol(
         "--min-items N",
         "Only users with at least N items to hold out from, at each date.",
-        kind=int,
         default=1,
         least=1,
         meaning="items that a user must have",
@@ -287,14 +292,12 @@ OPTIONS = {
     "folds": _protocol(
         "--folds K",
         "Fit every recommender K times, each time without the interactions that it is scored on.",
-        kind=int,
         least=2,
         meaning="how many parts the pairs are dealt into",
     ),
     "draws": _interval(
         "--draws N",
         "Draws to average over if the view is random (adjusted, thinned or kept).",
-        kind=int,
         default=5,
         least=1,
         meaning="how many draws to average over",
@@ -307,7 +310,7 @@ OPTIONS = {
         kind=int,
         bare=200,
     ),
-    "level": _interval("--level P", "Confidence level of the intervals.", kind=float, default=0.95),
+    "level": _interval("--level P", "Confidence level of the intervals.", default=0.95),
     # ---- how weights are fitted; None if the command line does not set them
     "top": _fit(
         "--top P",
@@ -332,7 +335,6 @@ OPTIONS = {
     "max_passes": _fit(
         "--max-passes N",
         "Stop after N passes over the data.",
-        kind=int,
         least=2,
         meaning="one pass to look and one to certify",
     ),
@@ -358,7 +360,6 @@ OPTIONS = {
     "max_drift": _threshold(
         "--max-drift X",
         "Largest drift of the item mix: total variation, from 0 to 1.",
-        kind=float,
         least=0,
         most=1,
         meaning="how far the item mix may move, where 1 is as far as it can",
@@ -367,7 +368,6 @@ OPTIONS = {
     "max_bound": _threshold(
         "--max-bound X",
         "Largest bound on the error that remains in weighted scores, from 0 to 1.",
-        kind=float,
         least=0,
         most=1,
         meaning="how far a weighted score may still be off, where 1 is as far as it can",
@@ -375,7 +375,6 @@ OPTIONS = {
     "max_excluded": _threshold(
         "--max-excluded X",
         "Largest share of users that the weights exclude, at either date.",
-        kind=float,
         least=0,
         most=1,
         meaning="a share of the users, where 1 is all of them",
@@ -383,7 +382,6 @@ OPTIONS = {
     "max_unexplained": _threshold(
         "--max-unexplained X",
         "Largest change of a score that neither the item mix nor chance explains: 0.01 is one point. Needs -r.",
-        kind=float,
         least=0,
         meaning="a change of the score, where 0.01 is one point",
         everyday=True,
@@ -391,7 +389,6 @@ OPTIONS = {
     "max_unexplained_relative": _threshold(
         "--max-unexplained-relative X",
         "The same as a share of the score at the date of --reference: 0.1 is a tenth.",
-        kind=float,
         least=0,
         meaning="a change as a share of the score at the reference date, where 0.1 is a tenth",
     ),
@@ -413,10 +410,9 @@ OPTIONS = {
     "names": _output(
         "--names FILE",
         "Names of items: a file with a column item and a column of text (FILE?item=A&name=B chooses them).",
-        kind=Path,
         table="",
     ),
-    "output": _output("-o, --output FILE", "File to write.", kind=Path, everyday=True),
-    "as_json": _output("--json", "Print one JSON object and nothing else.", kind=bool, everyday=True),
+    "output": _output("-o, --output FILE", "File to write.", everyday=True),
+    "as_json": _output("--json", "Print one JSON object and nothing else.", everyday=True),
 }
 """By their names in Python."""

@@ -116,6 +116,16 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def group_rows(
+    rows: Iterable[Mapping[str, Any]], names: Sequence[str]
+) -> list[tuple[tuple[Any, ...], list[dict[str, Any]]]]:
+    """The rows that share the values of some columns, in the order in which these first come."""
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return list(groups.items())
+
+
 def with_article(noun: str) -> str:
     """``a Parquet file``, ``an Arrow file``."""
     return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"

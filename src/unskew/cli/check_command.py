@@ -61,7 +61,7 @@ def check(
       unskew check --json
     """
     from unskew.evaluation.evaluate_report import name_baseline
-    from unskew.monitoring.check_thresholds import check as hold_against
+    from unskew.monitoring.check_thresholds import check as check_log
     from unskew.monitoring.thresholds import Thresholds
     from unskew.views.knowledge import Knowledge
 
@@ -73,7 +73,8 @@ def check(
     source.refuse_spark("'unskew check'")
     log = source.read()
     then, now = source.read_dates(log, reference, at)
-    result = hold_against(
+    known = source.keywords(log)
+    result = check_log(
         log,
         models,
         at=now,
@@ -81,9 +82,7 @@ def check(
         thresholds=limits,
         baseline=ran,
         metric=metrics,
-        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
-        view=source.known.view,
-        **source.priors(),
+        **{**known, "knowledge": known["knowledge"] or Knowledge()},
         **options,
         **fit.keywords(log),
     )

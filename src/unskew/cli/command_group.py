@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -52,7 +52,6 @@ debug_option = own_option(
     "--debug",
     "Show the traceback of an error.",
     Group.GENERAL,
-    kind=bool,
     is_eager=True,
     expose_value=False,
     callback=_set_debug,
@@ -118,26 +117,19 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
         reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
-        shown_texts: set[str] = set()
+        texts: set[str] = set()
 
         def name_option(name: str, value: Any) -> str:
             return write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
 
-        def show_warning(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             progress().close()
             text = message.render(name_option) if isinstance(message, UnskewWarning) else render(str(message))
-            if text not in shown_texts:  # the same may hold at both dates
+            if text not in texts:  # the same may hold at both dates
                 tell(text if issubclass(category, Notice) else f"warning: {text}")
                 if isinstance(message, UnskewWarning) and not issubclass(category, Notice):
                     ctx.meta.setdefault(WARNINGS, []).append(text)
-            shown_texts.add(text)
+            texts.add(text)
 
         try:
             with warnings.catch_warnings(), reporting(reporter):
@@ -147,9 +139,8 @@ class CommandGroup(click.Group):
         except UnskewError as error:
             _end(ctx, reporter, f"error: {error.render(name_option)}", 2)
         except click.ClickException as error:
-            vars(error)["message"] = _ENDLESS.sub(
-                lambda found: f"{found[0][:197]}...", hide_secrets(error.message)
-            )
+            text = _ENDLESS.sub(lambda match: f"{match[0][:197]}...", hide_secrets(error.message))
+            vars(error)["message"] = text
             raise
         except (click.exceptions.Exit, click.Abort):
             raise

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -24,23 +24,12 @@ from unskew.errors import FileError, InputError
 from unskew.options import OPTIONS
 from unskew.text import did_you_mean, first_line, one_line
 
-
-class SharedKey(NamedTuple):
-    """The option that a key is: its name in Python, and the commands of which it is not meant.
-
-    Those have an option of that name that is another thing, or refuse it.
-    """
-
-    option: str
-    but_not: tuple[str, ...] = ()
-
-
-SHARED_KEYS = {"log": SharedKey("log")} | {
-    f"{declared.table}.{declared.key or name.replace('_', '-')}".lstrip("."): SharedKey(name, declared.not_for)
+SHARED_KEYS = {"log": "log"} | {
+    f"{declared.table}.{declared.key or name.replace('_', '-')}".lstrip("."): name
     for name, declared in OPTIONS.items()
     if declared.table is not None
 }
-"""By their path in the file."""
+"""What options are called in Python, by their path in the file."""
 
 COMMAND_LINE_ONLY = (
     *("as_json", "debug", "config", "no_config", "allow_code", "help", "help_all"),
@@ -52,15 +41,13 @@ writes such a file.
 Settings of Spark can name code, and a cluster runs it.
 """
 
+_PROTOCOLS = ("after", "leave_last_out", "leave_out", "folds")
 _DISPLACED = {
     "weights": ("reference", "baseline", "refit", "new_items", "users"),
     "reference": ("weights",),
     "exposures": ("exposed",),
     "exposed": ("exposures", "within"),
-    "after": ("leave_last_out", "leave_out", "folds"),
-    "leave_last_out": ("after", "leave_out", "folds"),
-    "leave_out": ("after", "leave_last_out", "folds"),
-    "folds": ("after", "leave_last_out", "leave_out"),
+    **dict.fromkeys(_PROTOCOLS, _PROTOCOLS),
 }
 """Options that cannot stand beside another: whoever gives the first has chosen against the others."""
 
@@ -77,17 +64,20 @@ def displace(values: Mapping[str, Any], given_names: Iterable[str]) -> dict[str,
 
 def shared_option(path: str, command: str, options: Mapping[str, click.Parameter]) -> click.Parameter | None:
     """The option of a command that a shared key is; None if it has none."""
-    key = SHARED_KEYS[path]
-    return None if command in key.but_not else options.get(key.option)
+    name = SHARED_KEYS[path]
+    return options.get(name) if _is_meant(name, command) else None
+
+
+def _is_meant(name: str, command: str | None) -> bool:
+    """Whether a command has this shared option; others refuse it, or have another thing of that name."""
+    return name not in OPTIONS or command not in OPTIONS[name].not_for
 
 
 def own_keys(command: click.Command) -> dict[str, click.Parameter]:
     """The options of a command by the keys that they have in its own table: their flags or, of shared ones, the
     last part of the shared key.
     """
-    shared = {
-        key.option: path.rpartition(".")[2] for path, key in SHARED_KEYS.items() if command.name not in key.but_not
-    }
+    shared = {name: path.rpartition(".")[2] for path, name in SHARED_KEYS.items() if _is_meant(name, command.name)}
     params: dict[str, click.Parameter] = {}
     for param in command.params:
         if param.name is None or param.name in COMMAND_LINE_ONLY or not isinstance(param, click.Option):
@@ -184,7 +174,7 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command], *, nam
             raise InputError(f"{file} has no table [tool.unskew]", remedy=f"add it, or write {NAME}")
     reader = _Reader(file, commands, named)
     reader.read(table)
-    values = {name: {**displace(reader.shared[name], own), **own} for name, own in reader.own.items()}
+    values = {name: {**displace(reader.shared[name], special), **special} for name, special in reader.own.items()}
     return Configuration(file, values, reader.keys, named)
 
 
@@ -262,9 +252,8 @@ class _Reader:
         try:
             return convert_value(param, value, self.file.parent, confined=not self.named)
         except WrongValue as error:
-            raise InputError(
-                f"{self.file}: {self.prefix}{path} is {describe(value)}, but must be {error}"
-            ) from None
+            problem = f"{self.file}: {self.prefix}{path} is {describe(value)}, but must be {error}"
+            raise InputError(problem) from None
 
     def _require_table(self, name: str, value: Any) -> None:
         if not isinstance(value, dict):

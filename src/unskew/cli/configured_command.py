@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from unskew.cli.configuration import Configuration, find_configuration, read_configuration
-from unskew.cli.option_groups import FILE, GroupedCommand, GroupedOption
+from unskew.cli.option_groups import GroupedCommand, own_option
 from unskew.cli.terminal import tell
 from unskew.errors import InputError, option
 from unskew.options import Group
@@ -19,6 +19,14 @@ from unskew.text import hide_secrets
 
 ARGUMENTS = "unskew.arguments"
 """Under this name a context keeps the command and its arguments, as they were given."""
+
+
+_CONFIGURATION = {
+    "--config FILE": "Read options that the command line does not set from this file.  [default: unskew.toml, or "
+    "[tool.unskew] of pyproject.toml, in the working directory]",
+    "--no-config": "Ignore configuration files.",
+    "--allow-code": "Allow the configuration file to name your own classes as recommenders, and import them.",
+}
 
 
 class ConfiguredCommand(GroupedCommand):
@@ -29,31 +37,8 @@ class ConfiguredCommand(GroupedCommand):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.params += [
-            GroupedOption(
-                ["--config"],
-                type=FILE,
-                metavar="FILE",
-                expose_value=False,
-                group=Group.GENERAL,
-                help="Read options that the command line does not set from this file.  [default: unskew.toml, or "
-                "[tool.unskew] of pyproject.toml, in the working directory]",
-            ),
-            GroupedOption(
-                ["--no-config"],
-                is_flag=True,
-                expose_value=False,
-                group=Group.GENERAL,
-                help="Ignore configuration files.",
-            ),
-            GroupedOption(
-                ["--allow-code"],
-                is_flag=True,
-                expose_value=False,
-                group=Group.GENERAL,
-                help="Allow the configuration file to name your own classes as recommenders, and import them.",
-            ),
-        ]
+        for flags, words in _CONFIGURATION.items():
+            own_option(flags, words, Group.GENERAL, expose_value=False)(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse once to see what is given, and again with the file behind it."""

@@ -20,9 +20,9 @@ from unskew.cli.command_group import write_flag
 from unskew.cli.configuration import NAME, SHARED_KEYS, Configuration, find_configuration, is_below
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogFiles
-from unskew.cli.option_groups import own_option
+from unskew.cli.option_groups import everyday_option
 from unskew.cli.shared_options import file_options, show_options
-from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line
+from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line, print_sentence
 from unskew.errors import FileError, InputError
 from unskew.options import Group
 from unskew.storage.files import check_writable, replace_file
@@ -42,12 +42,10 @@ class _DoctorCommand(ConfiguredCommand):
 
 @click.command(cls=_DoctorCommand)
 @file_options
-@own_option(
+@everyday_option(
     "--write",
     f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
     Group.OUTPUT,
-    kind=bool,
-    everyday=True,
 )
 @show_options
 def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
@@ -62,8 +60,6 @@ def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
       unskew doctor events.db --table clicks
       unskew doctor events.csv --write
     """
-    from unskew.cli.doctor_command import check_configuration, write_configuration
-    from unskew.errors import InputError
     from unskew.examining.examination import examine_source
 
     columns = {"user": source.user, "item": source.item, "time": source.time}
@@ -100,7 +96,7 @@ def _show(examination: Examination, written: str | None = None) -> None:
     elif examination.users is not None and not any("not looked for" in note for note in examination.notes):
         print_line("No likely campaigns were detected; recommendations that came all the time make no bursts.")
     for note in examination.notes:
-        print_line(f"{note[0].upper()}{note[1:]}.")
+        print_sentence(note)
     if examination.advice:
         print_line(f"{(examination.protocol or 'no protocol').capitalize()} suits: {examination.advice}.")
     for problem in examination.problems:
@@ -119,12 +115,16 @@ def _list_figures(examination: Examination) -> list[tuple[str, str, str]]:
     guessed = f"detected: {enumerate_words(examination.guessed)}" if examination.guessed else ""
     nulls = sum(examination.nulls.values())
     rows = ", ".join(f"{thousands(n)} without {role}" for role, n in examination.nulls.items() if n)
+    columns = examination.columns
+    span = f"{examination.times}, from {examination.first} to {examination.last}"
+    about = ""
+    if sizes:
+        about = (
+            f"items in the median, mean {sizes.mean:.1f}, {sizes.least} to {sizes.most}; "
+            f"{percent(sizes.single, 0)} of the users have only one"
+        )
     return [
-        (
-            "columns",
-            str(len(examination.columns)) if examination.columns else "",
-            ", ".join(examination.columns[:12]),
-        ),
+        ("columns", str(len(columns)) if columns else "", ", ".join(columns[:12])),
         ("", " " if roles else "", roles + (f" ({guessed})" if guessed else "")),
         ("rows", _number(examination.rows), ""),
         ("missing values", thousands(nulls) if nulls else "", rows),
@@ -135,19 +135,8 @@ def _list_figures(examination: Examination) -> list[tuple[str, str, str]]:
             _number(examination.interactions),
             f"{thousands(examination.repeats or 0)} rows were repeats",
         ),
-        (
-            "times",
-            " " if examination.times else "",
-            f"{examination.times}, from {examination.first} to {examination.last}",
-        ),
-        (
-            "profile sizes",
-            f"{sizes.median:g}" if sizes else "",
-            f"items in the median, mean {sizes.mean:.1f}, {sizes.least} to {sizes.most}; "
-            f"{percent(sizes.single, 0)} of the users have only one"
-            if sizes
-            else "",
-        ),
+        ("times", " " if examination.times else "", span),
+        ("profile sizes", f"{sizes.median:g}" if sizes else "", about),
     ]
 
 
@@ -187,7 +176,7 @@ def write_configuration(folder: Path, logs: Sequence[str], options: Mapping[str,
     check_configuration(folder)
     below = [_seek_below(log, folder) for log in logs]
     options = {name: value for name, value in options.items() if name != "query"}
-    text = format_configuration(["-"] if None in below else [log for log in below if log is not None], options)
+    text = format_configuration([log or "-" for log in below], options)
     try:
         content = f"{_HEAD.format(zlib.crc32(text.encode()))}\n{text}".encode()
     except UnicodeEncodeError:
@@ -218,7 +207,7 @@ def format_configuration(logs: Sequence[str], options: Mapping[str, Any]) -> str
     [file]
     sep = "\t"
     """
-    paths = {key.option: path for path, key in SHARED_KEYS.items()}
+    paths = {name: path for path, name in SHARED_KEYS.items()}
     tables: dict[str, dict[str, Any]] = {}
     for name, value in options.items():
         table, _, key = paths[name].partition(".")

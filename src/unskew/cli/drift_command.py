@@ -10,9 +10,9 @@ from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import KnownOptions, LogOptions
-from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.option_groups import everyday_option, use_options
 from unskew.cli.shared_options import log_options, read_names, show_options
-from unskew.cli.terminal import CAUSES, points, print_figures, print_json, print_line, print_table, times
+from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line, print_table
 from unskew.errors import InputError, option
 from unskew.options import Group
 from unskew.text import percent, thousands
@@ -28,24 +28,20 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @log_options
 @use_options("reference", "at")
-@own_option(
+@everyday_option(
     "--detect",
     "Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
     Group.COMPARE,
-    kind=bool,
-    everyday=True,
 )
 @use_options("output", help="Chart of the bursts that --detect detects: .html, .svg or .png.")
-@own_option(
+@everyday_option(
     "--show N",
     "Number of items to list.",
     Group.OUTPUT,
     name="listed",
     default=20,
-    kind=int,
     least=1,
     meaning="how many items to list",
-    everyday=True,
 )
 @use_options("names")
 @show_options
@@ -72,6 +68,8 @@ def drift(
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
       unskew drift events.parquet --detect -o bursts.html
     """
+    from unskew.weights.bursts import find_bursts
+
     _check(source.known, reference, detect, output)
     source.check_outputs(output, inputs=[reference, names], tables=False)
     if detect:
@@ -83,7 +81,14 @@ def drift(
         log = source.take_view(whole, since=then, until=now)
         result = _compare(source, log, then, now, listed, names, as_json)
     if detect:
-        result |= _detect(whole, output, names, as_json)
+        bursts = find_bursts(whole)
+        result |= {**bursts.to_dict(), "output": output}
+        if output is not None:
+            _draw(bursts, whole, Path(output))
+        if not as_json:
+            _print(bursts, whole, names)
+            if output is not None:
+                print_line(f"Chart written to {output}")
     if as_json:
         print_json(result)
 
@@ -125,38 +130,27 @@ def _compare(
     return {**result, "view": source.describe_view(log)}
 
 
-def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> dict[str, Any]:
-    """The bursts of the whole log; printed, unless they are to be JSON."""
-    from unskew.weights.bursts import find_bursts
-
-    bursts = find_bursts(log)
-    if output is not None:
-        draw_bursts_to(bursts, log, output)
-    if not as_json:
-        print_bursts(bursts, log, names)
-        if output is not None:
-            print_line(f"Chart written to {output}")
-    return {**bursts.to_dict(), "output": output}
-
-
 def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
     from unskew.data.slice import Snapshot
     from unskew.engines.population import is_at_spark
 
-    figures = []
+    sizes = []
     if isinstance(before, Snapshot) or is_at_spark(before):
-        for name, old, new in (
+        sizes = [
             ("users", before.n_users, now.n_users),
             ("items", before.n_items, now.n_items),
             ("interactions", len(before), len(now)),
-        ):
-            figures.append((name, f"{thousands(old)} → {thousands(new)}", ""))
-    fresh, gone = moved.new_items, moved.vanished_items
-    figures += [
+        ]
+    fresh, gone, chance = moved.new_items, moved.vanished_items, []
+    if moved.chance is not None:
+        users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
+        chance = [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
+    figures = [
+        *((name, f"{thousands(old)} → {thousands(new)}", "") for name, old, new in sizes),
         ("new items", thousands(fresh.count), f"{percent(fresh.mass)} of the mass now"),
         ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
         ("total variation", f"{moved.bound:.4f}", "no score in [0, 1] of a fixed list can have moved by more"),
-        *_describe_chance(moved),
+        *chance,
         ("worst@5", f"{moved.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
         ("divergence", f"{moved.divergence:.4f}", "nats"),
     ]
@@ -170,8 +164,8 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
             str(row["item"]),
             percent(row["p_reference"], 3),
             percent(row["p_now"], 3),
-            points(row["change"]),
-            times(row["p_now"], row["p_reference"]),
+            f"{100 * row['change']:+.3f}",
+            _write_ratio(row["p_now"], row["p_reference"]),
         ]
         for k, row in enumerate(moved.to_arrow().slice(0, top).to_pylist())
     ]
@@ -179,27 +173,23 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     print_table(head, rows, left=2 if item_names else 1)
 
 
-def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
-    if moved.chance is None:
-        return []
-    users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
-    return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
+def _write_ratio(new: float, old: float) -> str:
+    return "new" if old == 0 else "gone" if new == 0 else f"×{new / old:.2f}"
 
 
 _BEWARE = "Seasons, holidays and news look the same: check them against what you know."
 
 
-def print_bursts(result: Bursts, log: Log, names: str | None) -> None:
-    """The bursts, what they may be instead, and how to drop the interactions in them."""
+def _print(result: Bursts, log: Log, names: str | None) -> None:
     if not result.bursts:
         print_line(_describe_none(result))
         return
     rows = []
     for burst in result.bursts:
-        codes = log.items.codes(list(burst.items))
-        called = read_names(names, log.items.take(codes)) or [str(item) for item in burst.items]
-        shown = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
-        rows.append([*shown, ", ".join(called[:3])])
+        items = log.items.take(log.items.codes(list(burst.items)))
+        labels = read_names(names, items) or [str(item) for item in burst.items]
+        figures = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
+        rows.append([*figures, ", ".join(labels[:3])])
     print_line("Likely campaigns: known users interacted more than usual, and with other items than usual")
     print_table(["window", "interactions", "activity", "above usual", "above all"], rows)
     flags = " ".join(f"--campaign {window}" for window in result.windows)
@@ -207,8 +197,7 @@ def print_bursts(result: Bursts, log: Log, names: str | None) -> None:
     print_line(f"To drop the interactions in them: {flags}")
 
 
-def draw_bursts_to(result: Bursts, log: Log, path: str) -> None:
-    """Write the chart of the cells of time."""
+def _draw(result: Bursts, log: Log, path: Path) -> None:
     from unskew.drawing.charts import draw_bursts
     from unskew.drawing.page import save_chart
 
@@ -216,7 +205,7 @@ def draw_bursts_to(result: Bursts, log: Log, path: str) -> None:
     chart = draw_bursts(result.cells.to_pylist(), windows, dates=log.axis.is_calendar)
     listed = ", ".join(map(str, result.windows))
     lead = f"{listed}. {_BEWARE}" if result.bursts else _describe_none(result)
-    save_chart(chart, Path(path), "Bursts in the log", lead)
+    save_chart(chart, path, "Bursts in the log", lead)
 
 
 def _describe_none(result: Bursts) -> str:

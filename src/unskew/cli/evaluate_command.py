@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand, quote_command
 from unskew.cli.log_source import LogOptions, print_view
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     change_options,
@@ -20,7 +19,7 @@ from unskew.cli.shared_options import (
     shared_fit_options,
     show_options,
 )
-from unskew.cli.terminal import print_command, print_json, print_line, print_table, tell
+from unskew.cli.terminal import print_json, print_line, print_table, tell
 from unskew.options import Group
 from unskew.show.report_words import (
     BIASED,
@@ -51,19 +50,13 @@ if TYPE_CHECKING:
     "then.",
 )
 @use_options("at")
-@own_option("--weights FILE", "Weights from 'unskew weights', instead of --reference.", Group.COMPARE, kind=Path)
+@own_option("--weights FILE", "Weights from 'unskew weights', instead of --reference.", Group.COMPARE)
 @use_options("recommenders", required=True)
 @use_options("metrics")
 @shared_fit_options
 @change_options
 @use_options("by", "clean_before", "quick")
-@own_option(
-    "--details",
-    "Show all scores, their parts and what stands behind them.",
-    Group.OUTPUT,
-    kind=bool,
-    everyday=True,
-)
+@everyday_option("--details", "Show all scores, their parts and what stands behind them.", Group.OUTPUT)
 @show_options
 def evaluate(
     source: LogOptions,
@@ -112,47 +105,44 @@ def evaluate(
         weights=fitted,
         baseline=ran,
         metric=metrics,
-        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
-        view=source.known.view,
         command=quote_command(without=("--json", "--details")),
-        **source.priors(),
+        **source.keywords(log),
         **options,
         **fit.keywords(log),
     )
     if as_json:
         print_json(answer.to_dict())
         return
+    print_answers(answer)
     if not details:
-        print_summary(answer)
-    else:
-        print_answers(answer)
+        _print_summary(answer)
     if source.known.is_given and (details or not answer.verdicts):
         print_view(answer.view_report, details=details)
     if details:
-        print_report(answer)
+        _print_details(answer)
 
 
 _MUCH = 0.005  # of the mass
 
 
-def print_summary(report: Report) -> None:
-    """The answer, one compact table of scores, and the notes that matter."""
-    from unskew.show.verdict_text import has_few_hits, is_of_untrusted_view, make_score_table
+def _print_summary(report: Report) -> None:
+    """One compact table of scores, and the notes that matter."""
+    from unskew.show.verdict_text import is_of_untrusted_view, make_score_table
 
-    print_answers(report)
     if not report.verdicts:
         for sentence in (*report.changes, *report.comparisons):
             print_line(f"{sentence}.")
     head, rows, left = make_score_table(report)
     print_table(head, rows, left=left)
-    if has_few_hits(report):
+    if any(score.too_few_hits for score in report.scores):
         print_line("* rests on fewer than 5 effective hits: its interval is conservative.")
     if any(map(is_of_untrusted_view, report.scores)):
         print_line(UNTRUSTED)
     if not report.verdicts:  # whose reasons say as much
         for note in _list_caveats(report):
             print_line(note)
-    print_notes(report)
+    for note in report.notes:
+        print_line(f"Note: {note}.")
 
 
 def _list_caveats(report: Report) -> Iterator[str]:
@@ -168,14 +158,14 @@ def _list_caveats(report: Report) -> Iterator[str]:
     leaks = describe_leaks(report.scores)
     if leaks:
         yield leaks
-    if report.weights is not None and report.bound_holds and _drops_much(report.weights):
-        yield describe_weights(report.weights, fixed=any(change.bound_holds for change in report.changes))
+    if report.weights is not None and report.bound_holds:
+        fit = report.weights.report
+        if max(fit.new_items.mass, fit.users_excluded.mass, fit.users_excluded_reference.mass) > _MUCH:
+            yield _describe_weights(report, report.weights)
 
 
-def _drops_much(weights: ItemWeights) -> bool:
-    fit = weights.report
-    shares = (fit.new_items, fit.users_excluded, fit.users_excluded_reference)
-    return any(share.mass > _MUCH for share in shares)
+def _describe_weights(report: Report, weights: ItemWeights) -> str:
+    return describe_weights(weights, fixed=any(change.bound_holds for change in report.changes))
 
 
 def print_answers(report: Report) -> None:
@@ -183,16 +173,10 @@ def print_answers(report: Report) -> None:
     from unskew.show.verdict_text import list_verdict_lines
 
     for line in list_verdict_lines(report.verdicts):
-        (print_command if line.startswith(" ") else print_line)(line)
+        print_line(line)
 
 
-def print_notes(report: Report) -> None:
-    """What was not scored and why, and whether users without a profile may decide."""
-    for note in report.notes:
-        print_line(f"Note: {note}.")
-
-
-def print_report(report: Report) -> None:
+def _print_details(report: Report) -> None:
     """Scores, what stands behind them, then what changed and what differs, in sentences."""
     _print_scores(report.scores)
     print_line(describe_intervals(report))
@@ -200,11 +184,11 @@ def print_report(report: Report) -> None:
         print_line(line)
     _print_changes(report.changes)
     if report.weights is not None and report.bound_holds:
-        fixed = any(change.bound_holds for change in report.changes)
-        print_line(describe_weights(report.weights, fixed=fixed))
+        print_line(_describe_weights(report, report.weights))
     for comparison in report.comparisons:
         print_line(str(comparison))
-    print_notes(report)
+    for note in report.notes:
+        print_line(f"Note: {note}.")
 
 
 def _print_scores(scores: list[Score]) -> None:
@@ -212,15 +196,14 @@ def _print_scores(scores: list[Score]) -> None:
     from unskew.evaluation.score import name_kind
 
     split = any(s.segment for s in scores)
+    few = any(s.too_few_hits for s in scores)
 
     def describe(s: Score) -> list[str]:
-        segment = [s.segment or "all"] if split else []
-        return [*segment, str(s.at), name_kind(s.weighting, s.top, s.view)]
+        return [*([s.segment or "all"] if split else []), str(s.at), name_kind(s.weighting, s.top, s.view)]
 
     def mark(s: Score) -> str:
         return "*" if s.biased and s.weighting == "weighted" else ""
 
-    few = any(s.too_few_hits for s in scores)
     names = [*(["segment"] if split else []), "at", "scored"]
     rows = [
         [
@@ -246,33 +229,27 @@ def _print_scores(scores: list[Score]) -> None:
     leaks = describe_leaks(scores)
     if leaks:
         print_line(leaks)
-    behind = [
-        [
-            *describe(s),
-            thousands(s.pairs),
-            thousands(round(s.effective_pairs)),
-            percent(s.largest_item),
-            percent(s.users_excluded.mass),
-        ]
-        for s in scores
-    ]
-    head = [*names, "pairs", "effective", "largest item", "users excluded"]
-    print_table(head, [list(row) for row in dict.fromkeys(map(tuple, behind))], left=len(names))
+    behind: dict[tuple[str, ...], None] = {}  # which recommenders and metrics share
+    for s in scores:
+        pairs, effective = thousands(s.pairs), thousands(round(s.effective_pairs))
+        behind[*describe(s), pairs, effective, percent(s.largest_item), percent(s.users_excluded.mass)] = None
+    print_table([*names, "pairs", "effective", "largest item", "users excluded"], list(behind), left=len(names))
 
 
 def _print_changes(changes: list[Change]) -> None:
     """The parts of each change as one table, then each in a sentence."""
     both = any(change.baseline for change in changes)
-    rows = [
-        [*names, change.metric, name, *_points(part), _bound(change, name)]
-        for change in changes
-        if change.comparable
-        for names in [[change.recommender, *([change.baseline or ""] if both else [])]]
-        for name, part in _parts(change).items()
-    ]
+    rows = []
+    for change in changes:
+        names = [change.recommender, *([change.baseline or ""] if both else []), change.metric]
+        for name, part in _list_parts(change) if change.comparable else ():
+            points = [f"{100 * value:+z.2f}" for value in (part.value, part.low, part.high)]
+            # what item weights can still be off by for a fixed list, beside what they do not explain
+            has_bound = change.bound is not None and change.bound_holds and "unexplained" in name
+            rows.append([*names, name, *points, f"{100 * (change.bound or 0.0):.2f}" if has_bound else ""])
     if rows:
-        names = ["recommender", *(["baseline"] if both else []), "metric", "part"]
-        print_table([*names, "points", "low", "high", "bound"], rows, left=len(names))
+        head = ["recommender", *(["baseline"] if both else []), "metric", "part"]
+        print_table([*head, "points", "low", "high", "bound"], rows, left=len(head))
     for change in changes:
         print_line(f"{change}.")
     again = describe_change_intervals(changes)
@@ -280,21 +257,8 @@ def _print_changes(changes: list[Change]) -> None:
         print_line(again)
 
 
-def _parts(change: Change) -> dict[str, Part]:
-    parts: dict[str, Part] = {}
+def _list_parts(change: Change) -> Iterator[tuple[str, Part]]:
     for name, part in change.parts().items():
-        parts[name] = part
+        yield name, part
         if name == "item mix" and change.item_mix_baseline is not None:
-            parts["(item mix, on the baseline)"] = change.item_mix_baseline
-    return parts
-
-
-def _bound(change: Change, name: str) -> str:
-    """What item weights can still be off by for a fixed list, beside what they do not explain."""
-    if change.bound is None or not change.bound_holds or "unexplained" not in name:
-        return ""
-    return f"{100 * change.bound:.2f}"
-
-
-def _points(part: Part) -> list[str]:
-    return [f"{100 * value:+z.2f}" for value in (part.value, part.low, part.high)]
+            yield "(item mix, on the baseline)", change.item_mix_baseline

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, place, use_options
 from unskew.cli.shared_options import log_options, show_options
-from unskew.cli.terminal import print_figures, print_json, print_line, print_table
+from unskew.cli.terminal import print_figures, print_json, print_sentence, print_table
 from unskew.options import Group
 from unskew.text import percent, thousands
-
-if TYPE_CHECKING:
-    from unskew.views.excess import Excess
 
 
 @click.command(cls=ConfiguredCommand)
 @place("exposures", everyday=False)
 @log_options
-@own_option("--since T", "With --holdout: when recommendations started.", Group.KNOWN, everyday=True)
-@own_option("--until T", "Ignore interactions after T.  [default: the end of the log]", Group.KNOWN, everyday=True)
+@everyday_option("--since T", "With --holdout: when recommendations started.", Group.KNOWN)
+@everyday_option("--until T", "Ignore interactions after T.  [default: the end of the log]", Group.KNOWN)
 @use_options("level", "seed")
 @show_options
 def excess(
@@ -49,41 +44,23 @@ def excess(
     )
     if as_json:
         print_json(result.to_dict())
-    else:
-        _show(result)
-
-
-def _show(result: Excess) -> None:
+        return
+    interval = f"[{percent(result.low, 1)}, {percent(result.high, 1)}]"
+    explained = f"explains {percent(max(result.explains, 0.0), 0)}, {result.windows} windows"
     figures = [
         ("in the windows", thousands(result.pairs), "pairs of users who could be shown something"),
-        (
-            "caused by them",
-            percent(result.value, 1),
-            f"[{percent(result.low, 1)}, {percent(result.high, 1)}] at a level of {percent(result.level, 0)}",
-        ),
-        (
-            "production",
-            result.production,
-            f"explains {percent(max(result.explains, 0.0), 0)}, {result.windows} windows",
-        ),
+        ("caused by them", percent(result.value, 1), f"{interval} at a level of {percent(result.level, 0)}"),
+        ("production", result.production, explained),
         ("compared with", result.compared_with, ""),
     ]
     print_figures("Interactions caused by recommendations", figures)
     rows = [
-        [
-            stratum.name,
-            thousands(stratum.pairs),
-            f"{stratum.observed:.4f}",
-            f"{stratum.usual:.4f}",
-            percent(stratum.excess, 1),
-        ]
-        for stratum in result.strata
+        [s.name, thousands(s.pairs), f"{s.observed:.4f}", f"{s.usual:.4f}", percent(s.excess, 1)]
+        for s in result.strata
     ]
     print_table(["production's rank", "pairs", "each user", "usual", "from recommendations"], rows)
     if result.candidates:
-        print_table(
-            ["model of production", "tells"], [[name, f"{share:.3f}"] for name, share in result.candidates.items()]
-        )
-    print_line(f"{str(result)[0].upper()}{str(result)[1:]}.")
-    for note in (*([] if result.placebo is None else [str(result.placebo)]), *result.notes):
-        print_line(f"{note[0].upper()}{note[1:]}.")
+        models = [[name, f"{share:.3f}"] for name, share in result.candidates.items()]
+        print_table(["model of production", "tells"], models)
+    for sentence in (str(result), *([] if result.placebo is None else [str(result.placebo)]), *result.notes):
+        print_sentence(sentence)

@@ -48,11 +48,14 @@ class KnownOptions:
     @property
     def files(self) -> list[str]:
         """The files that are read for it."""
-        from unskew.reading.input_files import split_parameters
-
-        lists = [] if self.production is None else _files_of(self.production)
         names = [name for name in (self.exposures, self.holdout) if name is not None]
-        return [*(split_parameters(name)[0] for name in names), *lists]
+        files = [split_parameters(name)[0] for name in names]
+        if self.production is not None and self.production != "auto":
+            from unskew.recommend.contract import traits_of
+            from unskew.recommend.specs import recommender
+
+            files += map(str, traits_of(recommender(self.production)).files)
+        return files
 
     def check(self) -> None:
         """Find a slip before the log is read."""
@@ -108,15 +111,6 @@ class KnownOptions:
             raise MissingColumnError(error.message, remedy=remedy) from None
 
 
-def _files_of(production: str) -> list[str]:
-    if production == "auto":
-        return []
-    from unskew.recommend.contract import traits_of
-    from unskew.recommend.specs import recommender
-
-    return [str(file) for file in traits_of(recommender(production)).files]
-
-
 def print_view(report: ViewReport | None, *, details: bool = True) -> None:
     """Which view was chosen and why, what it drops, and what would improve it; its strata with the details."""
     if report is None:
@@ -124,17 +118,11 @@ def print_view(report: ViewReport | None, *, details: bool = True) -> None:
     for line in _describe(report):
         print_line(line)
     if report.strata and details:
-        rows = [
-            [
-                stratum.name,
-                thousands(stratum.pairs),
-                thousands(stratum.dropped),
-                percent(stratum.dropped_mass),
-                "" if stratum.observed is None else f"{stratum.observed:.4g}",
-                "" if stratum.usual is None else f"{stratum.usual:.4g}",
-            ]
-            for stratum in report.strata
-        ]
+        rows = []
+        for stratum in report.strata:
+            rates = ["" if rate is None else f"{rate:.4g}" for rate in (stratum.observed, stratum.usual)]
+            sizes = [thousands(stratum.pairs), thousands(stratum.dropped), percent(stratum.dropped_mass)]
+            rows.append([stratum.name, *sizes, *rates])
         print_table(["in the windows", "pairs", "dropped", "mass", "a user", "usually"], rows, left=1)
     for note in (note for note in report.notes if note != report.test):
         print_line(f"Note: {note}.")
@@ -356,6 +344,11 @@ class LogOptions(LogFiles):
     def priors(self) -> dict[str, Any]:
         """P(u) and P(i|u), as `Log.at` takes them."""
         return {"p_user": self.p_user, "p_item": _item_prior(self.p_item)}
+
+    def keywords(self, log: Log) -> dict[str, Any]:
+        """The priors and what is known of the log, as `report` takes them."""
+        known = self.known.to_knowledge(log, drop_nulls=self.drop_nulls)
+        return {"knowledge": known, "view": self.known.view, **self.priors()}
 
     def reference(self, log: Log, date_or_file: Any) -> Reference:
         """The profiles at a date of the log, or the marginal in a file."""

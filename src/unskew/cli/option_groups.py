@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,6 +99,10 @@ def own_option(flags: str, help: str, group: Group, *, name: str = "", **more: A
     return add_option(name or declared.names[-1].lstrip("-").replace("-", "_"), declared, **more)
 
 
+everyday_option = partial(own_option, everyday=True)
+"""One that ``--help`` shows."""
+
+
 def use_options(*names: str, **changes: Any) -> Callable[[Any], Any]:
     """Options of `unskew.options` in this order, with `changes` for a command and what click has besides."""
     known = {field.name for field in fields(Option)}
@@ -158,17 +163,8 @@ class GroupedCommand(click.Command):
     def __init__(self, *args: Any, lists: Mapping[str, Mapping[str, str]] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
         self.lists = lists or {}
-        self.params.append(
-            GroupedOption(
-                ["--help-all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_show_all,
-                group=Group.GENERAL,
-                help="Show every option and exit.",
-            )
-        )
+        settings: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_all}
+        own_option("--help-all", "Show every option and exit.", Group.GENERAL, **settings)(self)
 
     def asks_for_help(self, ctx: click.Context, args: Iterable[str]) -> bool:
         """Whether the help is all that is wanted."""

@@ -44,16 +44,12 @@ if TYPE_CHECKING:
     "Scores over time from 'unskew timeline -o', instead of computing them.",
     Group.OUTPUT,
     name="saved",
-    kind=Path,
 )
 @use_options("names", "after", "leave_last_out", "min_items")
 @sample_option
 @use_options("seed", "draws")
 @own_option(
-    "--refit N",
-    "Number of times to fit the weights again, for intervals.  [default: 50]",
-    Group.INTERVALS,
-    kind=int,
+    "--refit N", "Number of times to fit the weights again, for intervals.  [default: 50]", Group.INTERVALS
 )
 @use_options("level")
 @shared_fit_options
@@ -92,19 +88,19 @@ def report(
     context, path = click.get_current_context(), Path(output)
     check_page_name(path)
     command = write_command(context, leave_out=["as_json"])
-    timeline = _load_timeline(source)
-    if timeline is not None:
+    from unskew.over_time.timeline_table import Timeline, is_timeline
+
+    if len(source.log) == 1 and is_timeline(source.log[0]):
         _refuse_options_of_a_log(context, source.log[0])
         source.check_outputs(output, tables=False)
-        _write_timeline(timeline, source, names, path, command, as_json=as_json)
+        _write_timeline(Timeline.load(source.log[0]), source, names, path, command, as_json=as_json)
         return
     for flag, value in (("--reference", reference), ("-r", recommenders)):
         if not value:
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
     from unskew.evaluation.evaluate_report import name_baseline
-    from unskew.over_time.timeline_table import Timeline
-    from unskew.pages.log_page import Making, make_log_page
+    from unskew.pages.log_page import make_log_page
 
     check_question(fit, options, reference)
     models = check_specs(recommenders, metrics)
@@ -114,6 +110,7 @@ def report(
     source.refuse_spark("'unskew report'")
     log = source.read(labels=list(filter(None, [options["by"]])))
     then, now = source.read_dates(log, reference, at)
+    evaluation = write_command(context, leave_out=["as_json", "output", "every", "saved", "names"])
     done = make_log_page(
         log,
         models,
@@ -123,16 +120,12 @@ def report(
         saved=before,
         campaigns=source.known.campaigns,
         names=read_names_by_item(names, log.items.values),
-        making=Making(command=command, seed=options["seed"]),
+        page_command=command,
         warnings=context.meta.setdefault(WARNINGS, []),
         baseline=ran,
         metric=metrics,
-        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
-        view=source.known.view,
-        command=write_command(context, leave_out=["as_json", "output", "every", "saved", "names"]).replace(
-            "unskew report ", "unskew evaluate ", 1
-        ),
-        **source.priors(),
+        command=evaluation.replace("unskew report ", "unskew evaluate ", 1),
+        **source.keywords(log),
         **options,
         **fit.keywords(log),
     )
@@ -144,15 +137,7 @@ def report(
     source.print_view(done.log)
     for change in () if done.report.verdicts else done.report.changes:
         print_line(f"{change}.")
-    print_line(f"The page is {output} ({_size(path)}).")
-
-
-def _load_timeline(source: LogOptions) -> Timeline | None:
-    from unskew.over_time.timeline_table import Timeline, is_timeline
-
-    if len(source.log) != 1 or not is_timeline(source.log[0]):
-        return None
-    return Timeline.load(source.log[0])
+    _name_page(output)
 
 
 def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
@@ -171,13 +156,13 @@ def _write_timeline(
     from unskew.over_time.timeline_page import make_timeline_page
 
     items = timeline.probabilities.column("item").combine_chunks()
-    called = read_names_by_item(names, items) if len(items) else None
-    make_timeline_page(timeline, campaigns=source.known.campaigns, names=called, command=command).write(path)
+    labels = read_names_by_item(names, items) if len(items) else None
+    make_timeline_page(timeline, campaigns=source.known.campaigns, names=labels, command=command).write(path)
     if as_json:
         print_json({"output": str(path), "timeline": timeline.to_dict()})
-        return
-    print_line(f"The page is {path} ({_size(path)}).")
+    else:
+        _name_page(str(path))
 
 
-def _size(path: Path) -> str:
-    return f"{path.stat().st_size / 1e6:.1f} MB"
+def _name_page(path: str) -> None:
+    print_line(f"The page is {path} ({Path(path).stat().st_size / 1e6:.1f} MB).")

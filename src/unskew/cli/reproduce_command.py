@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from unskew.cli.option_groups import GroupedCommand, own_option, use_options
+from unskew.cli.option_groups import GroupedCommand, everyday_option, use_options
 from unskew.cli.shared_options import show_options
 from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError, option
@@ -15,49 +15,28 @@ from unskew.options import Group
 
 @click.command(cls=GroupedCommand)
 @use_options("output", required=True, metavar="DIR", help="Folder to write to.")
-@own_option(
-    "--seed S",
-    "Seed of all random draws.  [default: 0]",
-    Group.WORLD,
-    kind=int,
-    least=0,
-    meaning="where the draws begin",
-    everyday=True,
+@everyday_option(
+    "--seed S", "Seed of all random draws.  [default: 0]", Group.WORLD, least=0, meaning="where the draws begin"
 )
-@own_option(
-    "--users N", "Number of users.  [default: 34 448, as in the paper]", Group.WORLD, kind=int, everyday=True
-)
-@own_option(
-    "--items N", "Number of items.  [default: 35 741, as in the paper]", Group.WORLD, kind=int, everyday=True
-)
-@own_option(
-    "--world DIR",
-    "World from 'unskew simulate', instead of a new one.",
-    Group.WORLD,
-    name="folder",
-    kind=Path,
-    everyday=True,
-)
-@own_option(
+@everyday_option("--users N", "Number of users.  [default: 34 448, as in the paper]", Group.WORLD)
+@everyday_option("--items N", "Number of items.  [default: 35 741, as in the paper]", Group.WORLD)
+@everyday_option("--world DIR", "World from 'unskew simulate', instead of a new one.", Group.WORLD, name="folder")
+@everyday_option(
     "--seeds N",
     "Number of worlds to check the claims in: this one, and the same with the next seeds.",
     Group.PROTOCOL,
     default=5,
-    kind=int,
     least=1,
     most=100,
     meaning="in how many worlds the claims are checked",
-    everyday=True,
 )
-@own_option(
+@everyday_option(
     "--every N",
     "Days between points of a curve.",
     Group.OUTPUT,
     default=1,
-    kind=int,
     least=1,
     meaning="days between points of a curve",
-    everyday=True,
 )
 @show_options
 def reproduce(
@@ -96,14 +75,9 @@ def reproduce(
     reproduction = reproduce_paper(world, seeds=seeds, every=every)
     page = reproduction.save(target)
     if as_json:
-        print_json(
-            {
-                "seed": reproduction.changes[0].seed,
-                "claims": reproduction.changes[0].to_json(),
-                "holds": all(claim.holds for claim in reproduction.claims),
-                "page": str(page.resolve()),
-            }
-        )
+        changes, holds = reproduction.changes[0], all(claim.holds for claim in reproduction.claims)
+        figures = {"seed": changes.seed, "claims": changes.to_json(), "holds": holds}
+        print_json({**figures, "page": str(page.resolve())})
         return
     head, *rows = claims_table(reproduction.claims)
     print_table(head, rows, left=2)

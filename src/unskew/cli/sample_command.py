@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.option_groups import everyday_option, use_options
 from unskew.cli.shared_options import log_options, show_options
 from unskew.cli.terminal import print_json, print_line
 from unskew.options import Group
@@ -20,37 +19,14 @@ from unskew.text import percent, thousands
 @click.command(cls=ConfiguredCommand)
 @log_options
 @use_options("at")
-@own_option(
-    "--weights FILE",
-    "Weights from 'unskew weights'.  [default: an unweighted sample]",
-    Group.COMPARE,
-    kind=Path,
-    everyday=True,
+@everyday_option(
+    "--weights FILE", "Weights from 'unskew weights'.  [default: an unweighted sample]", Group.COMPARE
 )
-@own_option(
-    "-n N",
-    "Number of held-out interactions to draw.",
-    Group.PROTOCOL,
-    name="sample",
-    default=20_000,
-    kind=int,
-    everyday=True,
-)
+@everyday_option("-n N", "Number of held-out interactions to draw.", Group.PROTOCOL, name="sample", default=20_000)
 @use_options("seed", "after", "leave_last_out", "min_items")
 @use_options("output", required=True, help="Parquet file to write; CSV if it ends in .csv.")
 @show_options
-def sample(
-    source: LogOptions,
-    at: str,
-    weights: str | None,
-    sample: int,
-    seed: int,
-    after: str | None,
-    leave_last_out: bool,
-    min_items: int,
-    output: str,
-    as_json: bool,
-) -> None:
+def sample(source: LogOptions, at: str, weights: str | None, output: str, as_json: bool, **selection: Any) -> None:
     """Draw a test set with item weights, for use in any library.
 
     Each row is a draw: user, item (held out), probability, profile (a list of the other items, or with --after of
@@ -67,38 +43,31 @@ def sample(
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
-    chosen: dict[str, Any] = {
-        "sample": sample,
-        "seed": seed,
-        "after": after,
-        "leave_last_out": leave_last_out,
-        "min_items": min_items,
-    }
-    SelectionOptions(**chosen)  # refuses a slip early
+    SelectionOptions(**selection)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     since, labels = (None, ()) if fitted is None else (fitted.reference, fitted.columns)
     whole = source.read(labels)
     _, date = source.read_dates(whole, None, at)
-    log = source.take_view(whole, since=since, until=date, seed=seed)
+    log = source.take_view(whole, since=since, until=date, seed=selection["seed"])
     snapshot = source.snapshot(log, date)
-    drawn = sample_pairs(snapshot, fitted, **chosen)
+    drawn = sample_pairs(snapshot, fitted, **selection)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
         print_json({**drawn.about, "users": users, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        out = drawn.about["users_excluded"]
-        left = f" ({percent(out['mass'])} of users excluded by the weights)" if out["count"] else ""
-        pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
-        print_line(f"{pairs} at {date} written to {output}{left}")
+        excluded = drawn.about["users_excluded"]
+        remark = f" ({percent(excluded['mass'])} of users excluded by the weights)" if excluded["count"] else ""
+        pairs = f"{thousands(selection['sample'])} held-out pairs of {thousands(users)} users"
+        print_line(f"{pairs} at {date} written to {output}{remark}")
         protocol = drawn.about["protocol"]
         alone = Share(**drawn.about["users_without_profile"])
         sentences = [
             describe_held_out(protocol, date, drawn.about["after"]),
             describe_without_profile(alone, protocol),
+            describe_below_min_items(Share(**drawn.about["users_below_min_items"]), selection["min_items"]),
         ]
-        sentences.append(describe_below_min_items(Share(**drawn.about["users_below_min_items"]), min_items))
         if any(sentences):
             print_line(" ".join(filter(None, sentences)))

@@ -46,7 +46,6 @@ _LIMITS = [
         "--temp-dir DIR",
         "Folder for data that does not fit into memory.  [default: that of the system]",
         Group.WORK,
-        kind=Path,
     ),
 ]
 
@@ -266,38 +265,34 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
     with open_source(file if "?" in file or Path(file).exists() else [file]) as source:
         give_notice(source)
         item = _choose(source, chosen.get("item"), "item", _ITEMS)
-        texts = _read_texts(
-            source, item, None if "name" not in chosen else _choose(source, chosen["name"], "name", ())
-        )
+        name = _choose(source, chosen["name"], "name", ()) if "name" in chosen else None
+        texts = _read_texts(source, item, name)
         if texts is None:
             raise InputError(f"{file} has no column of text beside {item!r}", remedy=_HOW)
-    ids = join_chunks(texts.column(0))
-    named = texts.column(1).to_pylist()
-    codes = Ids.of(ids).match(Ids.of(items).values)
-    return [
-        str(named[c]) if c >= 0 and named[c] is not None else str(i)
-        for c, i in zip(codes, items.to_pylist(), strict=True)
-    ]
+    labels = texts.column(1).to_pylist()
+    codes = Ids.of(join_chunks(texts.column(0))).match(Ids.of(items).values)
+    matches = [labels[code] if code >= 0 else None for code in codes]
+    return [str(i if label is None else label) for i, label in zip(items.to_pylist(), matches, strict=True)]
 
 
 def read_names_by_item(path: str | None, items: pa.Array) -> dict[Any, str] | None:
     """The same for looking up; None if not asked for."""
-    called = read_names(path, items)
-    return None if called is None else dict(zip(items.to_pylist(), called, strict=True))
+    labels = read_names(path, items)
+    return None if labels is None else dict(zip(items.to_pylist(), labels, strict=True))
 
 
-def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) -> str:
+def _choose(source: Source, wanted: str | None, role: str, usual: Sequence[str]) -> str:
     from unskew.errors import missing_column
     from unskew.reading.column_guesses import find_by_words, find_place
 
-    if given is not None:
-        column = find_place(source.columns, given)
+    if wanted is not None:
+        column = find_place(source.columns, wanted)
     else:
         places = ["1"] if source.has_no_names else []
         likely = [*usual, *find_by_words(role, source.columns), *places]
         column = next((name for name in likely if name in source.columns), None)
     if column is None:
-        raise missing_column(source.name, given or role, source.columns, _HOW)
+        raise missing_column(source.name, wanted or role, source.columns, _HOW)
     return column
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import FILE, GroupedCommand, own_option, place, use_options
+from unskew.cli.option_groups import FILE, GroupedCommand, everyday_option, own_option, place, use_options
 from unskew.cli.shared_options import base_options, limit_options, show_options
 from unskew.cli.terminal import print_figures, print_json, print_line
 from unskew.errors import InputError, option
@@ -39,58 +39,29 @@ Examples:
 @click.command(cls=GroupedCommand, help=_HELP, lists={"Worlds": SUMMARIES})
 @place("seed", group=Group.WORLD, everyday=True)
 @click.argument("folder", type=FILE, metavar="DIR")
-@own_option(
-    "--world NAME",
-    "World to simulate; see above.",
-    Group.WORLD,
-    default="paper",
-    choices=tuple(SUMMARIES),
-    everyday=True,
+@everyday_option(
+    "--world NAME", "World to simulate; see above.", Group.WORLD, default="paper", choices=tuple(SUMMARIES)
 )
-@own_option(
-    "--users N", "Number of users.  [default: that of the world, 34 448]", Group.WORLD, kind=int, everyday=True
-)
-@own_option(
-    "--items N",
-    "Number of items.  [default: that of the world, mostly 35 741]",
-    Group.WORLD,
-    kind=int,
-    everyday=True,
-)
+@everyday_option("--users N", "Number of users.  [default: that of the world, 34 448]", Group.WORLD)
+@everyday_option("--items N", "Number of items.  [default: that of the world, mostly 35 741]", Group.WORLD)
 @use_options("seed")
-@own_option(
-    "--base LOG",
-    "Log to inject the campaigns into, instead of simulating one.",
-    Group.WORLD,
-    kind=Path,
-    everyday=True,
-)
+@everyday_option("--base LOG", "Log to inject the campaigns into, instead of simulating one.", Group.WORLD)
 @base_options
-@own_option(
+@everyday_option(
     "--campaign-at T",
     "Date of a campaign; a bare date is the end of that day. Repeatable.",
     Group.CAMPAIGNS,
     name="campaigns",
     several=True,
-    everyday=True,
 )
-@own_option(
-    "--recommender SPEC",
-    "Recommender of the campaigns.  [default: item neighbourhoods]",
-    Group.CAMPAIGNS,
-    everyday=True,
+@everyday_option(
+    "--recommender SPEC", "Recommender of the campaigns.  [default: item neighbourhoods]", Group.CAMPAIGNS
 )
-@own_option("--reach SHARE", "Share of users who get a list.  [default: 1]", Group.CAMPAIGNS, kind=float)
-@own_option("--shown N", "Length of a list.  [default: 10]", Group.CAMPAIGNS, kind=int)
-@own_option(
-    "--acceptance P", "Mean share of a list that is accepted (less if P is large).", Group.CAMPAIGNS, kind=float
-)
-@own_option(
-    "--holdout SHARE",
-    "Share of users in the holdout group, who never see recommendations.",
-    Group.CAMPAIGNS,
-    kind=float,
-    everyday=True,
+@own_option("--reach SHARE", "Share of users who get a list.  [default: 1]", Group.CAMPAIGNS)
+@own_option("--shown N", "Length of a list.  [default: 10]", Group.CAMPAIGNS)
+@own_option("--acceptance P", "Mean share of a list that is accepted (less if P is large).", Group.CAMPAIGNS)
+@everyday_option(
+    "--holdout SHARE", "Share of users in the holdout group, who never see recommendations.", Group.CAMPAIGNS
 )
 @own_option(
     "--chosen-by",
@@ -102,6 +73,7 @@ Examples:
 @show_options
 def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: Any) -> None:
     """Read the options, make the world, write it and say what it is."""
+    from unskew.reading.sources import expand
     from unskew.worlds.simulation import simulate as simulate_world
     from unskew.worlds.world import check_folder
 
@@ -110,8 +82,12 @@ def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: 
     campaigns = _make_campaigns(parameters["world"], times, settings, is_base=base is not None)
     if not folder:
         raise InputError("the name of the folder is empty", remedy="say where to write, such as 'world'")
-    if base is not None:
-        _check_base(base, Path(folder))
+    for path in () if base is None else expand(base.path):
+        if path.resolve().parent == Path(folder).resolve():
+            raise InputError(
+                f"{path} of {option('base')} lies in {folder}, where it could be lost",
+                remedy="give another folder",
+            )
     check_folder(folder)
     log = None if base is None else base.read()
     world = simulate_world(parameters.pop("world"), base=log, campaigns=campaigns, **parameters)
@@ -120,17 +96,6 @@ def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: 
         print_json({**_summarise(world), "files": paths})
     else:
         _print_world(world, paths, folder)
-
-
-def _check_base(base: LogOptions, folder: Path) -> None:
-    from unskew.reading.sources import expand
-
-    for path in expand(base.path):
-        if path.resolve().parent == folder.resolve():
-            raise InputError(
-                f"{path} of {option('base')} lies in {folder}, where it could be lost",
-                remedy="give another folder",
-            )
 
 
 def _make_campaigns(

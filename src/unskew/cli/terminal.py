@@ -159,31 +159,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int
 
 
 def print_line(text: str) -> None:
-    """A sentence, wrapped to the terminal."""
+    """A sentence, wrapped to the terminal; an indented command in one line, so that it can be pasted."""
     from rich.text import Text
 
     with writing():
-        _console().print(Text(escape_controls(text)))
+        _console().print(Text(escape_controls(text)), soft_wrap=text.startswith("  "))
 
 
-def print_command(text: str) -> None:
-    """A command in one line however long, so that it can be pasted."""
-    from rich.text import Text
-
-    with writing():
-        _console().print(Text(escape_controls(text)), soft_wrap=True)
-
-
-def points(change: float) -> str:
-    """A change of a probability, in percentage points."""
-    return f"{100 * change:+.3f}"
-
-
-def times(new: float, old: float) -> str:
-    """How many times as much."""
-    if old == 0:
-        return "new"
-    return "gone" if new == 0 else f"×{new / old:.2f}"
+def print_sentence(text: str) -> None:
+    """A sentence that begins with a small letter and has no full stop."""
+    print_line(f"{text[0].upper()}{text[1:]}.")
 
 
 def _console() -> Any:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.option_groups import everyday_option, own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     check_specs,
@@ -26,7 +25,7 @@ from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError
 from unskew.options import Group
 from unskew.show.report_words import TOO_FEW_HITS
-from unskew.text import percent, shorten_spec, thousands
+from unskew.text import group_rows, percent, shorten_spec, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -36,35 +35,24 @@ if TYPE_CHECKING:
 @place("campaigns", "holdout", "production", "after", everyday=False)
 @log_options
 @use_options("reference", required=True)
-@own_option(
-    "--from A",
-    "First date of the grid.  [default: the date of --reference]",
-    Group.COMPARE,
-    name="start",
-    everyday=True,
+@everyday_option(
+    "--from A", "First date of the grid.  [default: the date of --reference]", Group.COMPARE, name="start"
 )
-@own_option(
-    "--to B",
-    "Last date; always part of the grid.  [default: the end of the log]",
-    Group.COMPARE,
-    name="end",
-    everyday=True,
+@everyday_option(
+    "--to B", "Last date; always part of the grid.  [default: the end of the log]", Group.COMPARE, name="end"
 )
-@own_option(
+@everyday_option(
     "--every STEP",
     "Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
     Group.COMPARE,
-    everyday=True,
 )
 @use_options("recommenders", required=True)
 @use_options("metrics")
-@own_option(
+@everyday_option(
     "--both-ends",
     "Also score the log without what recommendations since T0 may have caused, the other end of the range. "
     "Costs a search for a stand-in for production, then twice the time.",
     Group.COMPARE,
-    kind=bool,
-    everyday=True,
 )
 @own_option(
     "--top P,...",
@@ -83,18 +71,10 @@ if TYPE_CHECKING:
     name="items",
     several=True,
 )
-@own_option("--probabilities FILE", "Parquet file for these probabilities.", Group.OUTPUT, kind=Path)
+@own_option("--probabilities FILE", "Parquet file for these probabilities.", Group.OUTPUT)
 @use_options("names")
-@own_option(
-    "-o, --output FILE",
-    "Parquet file to write the table to; CSV if it ends in .csv.",
-    Group.OUTPUT,
-    kind=Path,
-    everyday=True,
-)
-@own_option(
-    "--resume", "Continue the file of -o: compute only missing dates.", Group.OUTPUT, kind=bool, everyday=True
-)
+@everyday_option("-o, --output FILE", "Parquet file to write the table to; CSV if it ends in .csv.", Group.OUTPUT)
+@everyday_option("--resume", "Continue the file of -o: compute only missing dates.", Group.OUTPUT)
 @show_options
 def timeline(
     source: LogOptions,
@@ -148,7 +128,7 @@ def timeline(
     log = source.take_view(whole, since=then, until=end, seed=seed)
     followed = [item for text in items for item in item_ids(text, log)]
     ids = pa.array(followed, type=log.items.values.type)
-    called = read_names_by_item(names, ids) if followed else None
+    labels = read_names_by_item(names, ids) if followed else None
     result = make(
         log,
         models,
@@ -169,12 +149,12 @@ def timeline(
     )
     if as_json:
         values = result.to_dict()
-        if called is not None:
-            values["probabilities"] = [{**row, "name": called[row["item"]]} for row in values["probabilities"]]
+        if labels is not None:
+            values["probabilities"] = [{**row, "name": labels[row["item"]]} for row in values["probabilities"]]
         print_json({**values, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        _show(result, output, called)
+        _show(result, output, labels)
 
 
 def _number(text: str) -> int:
@@ -184,19 +164,21 @@ def _number(text: str) -> int:
         raise InputError(f"--top is {text!r}", remedy="give a whole number of items, such as 20") from None
 
 
-def _show(result: Timeline, output: str | None, called: Mapping[Any, str] | None) -> None:
+def _show(result: Timeline, output: str | None, labels: Mapping[Any, str] | None) -> None:
     dates, total = result.dates, result.rows.to_pylist()
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
     tables: dict[str, list[list[str]]] = {}
     end = result.other_end
-    for name, group in _series(total, ("metric", "view", "recommender", "weighting", "top")):
+    for name, group in group_rows(total, ("metric", "view", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
         bound = _figure(last["bound"]) if name[2].startswith("constant:") else ""
         cells = [*map(_figure, figures), f"{change:+z.4f}", _figure(min(values)), _figure(max(values)), bound]
-        cells += [_describe_hits(group)] if few else []
+        if few:
+            hits = sum(row["too_few_hits"] for row in group)
+            cells.append(f"too few hits at {thousands(hits)} of {thousands(len(group))}" if hits else "")
         view = name[1] if end is None or name[1] == "all" else "other end"
         tables.setdefault(name[0], []).append([name[2], _name_kind(*name[3:], view=view), *cells])
     for metric, rows in tables.items():
@@ -214,12 +196,12 @@ def _show(result: Timeline, output: str | None, called: Mapping[Any, str] | None
     if len(result.probabilities):
         print_line(f"Probabilities from {dates[0]} (first) to {dates[-1]} (last)")
         rows = []
-        for name, group in _series(result.probabilities.to_pylist(), ("item", "weighting", "top")):
+        for name, group in group_rows(result.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
             mix = _name_kind(*name[1:], view=total[0]["view"])
-            rows.append([*([called[name[0]]] if called else []), str(name[0]), mix, *cells])
-        head = [*(["name"] if called else []), "item", "mix"]
+            rows.append([*([labels[name[0]]] if labels else []), str(name[0]), mix, *cells])
+        head = [*(["name"] if labels else []), "item", "mix"]
         print_table([*head, "first", "last", "least", "most"], rows, left=len(head))
     after = result.options.get("after")
     if after is not None:
@@ -228,11 +210,10 @@ def _show(result: Timeline, output: str | None, called: Mapping[Any, str] | None
         print_line(f"Held out at each date: interactions {since}, and at the reference date for as long.")
     elif result.options.get("leave_last_out"):
         print_line("Held out at each date: the last item of each profile.")
-    several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
-    alone = " Item weights alone do not repair personalised algorithms."
     print_line(
-        f"{several}. Low, high and bound are those of the last; no fixed list's score in [0, 1] is off by "
-        f"more than the bound.{alone}"
+        f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}. Low, high and bound are those of the last; no "
+        "fixed list's score in [0, 1] is off by more than the bound. Item weights alone do not repair "
+        "personalised algorithms."
     )
     if output is not None and result.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")
@@ -240,18 +221,6 @@ def _show(result: Timeline, output: str | None, called: Mapping[Any, str] | None
         print_line(
             f"{thousands(len(result))} rows written to {output} (dates computed: {thousands(result.computed)})"
         )
-
-
-def _describe_hits(rows: Sequence[dict[str, Any]]) -> str:
-    few = sum(row["too_few_hits"] for row in rows)
-    return f"too few hits at {thousands(few)} of {thousands(len(rows))}" if few else ""
-
-
-def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:
-    series: dict[tuple[Any, ...], list[Any]] = {}
-    for row in rows:
-        series.setdefault(tuple(row[name] for name in by), []).append(row)
-    return list(series.items())
 
 
 def _figure(value: float) -> str:

@@ -10,7 +10,7 @@ from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import FitChoice, fit_options, log_options, read_names, show_options
-from unskew.cli.terminal import print_figures, print_json, print_line, print_table
+from unskew.cli.terminal import print_figures, print_json, print_line, print_sentence, print_table
 from unskew.options import Group
 from unskew.show.report_words import describe_held_out
 from unskew.text import percent, thousands
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Group.OUTPUT,
     name="listed",
     default=10,
-    kind=int,
     least=0,
     meaning="how many items to list",
 )
@@ -95,35 +94,25 @@ def weights(
 def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None:
     from unskew.weights.fit_report import explain_range
 
-    r = fitted.report
-    out, out_before = r.users_excluded, r.users_excluded_reference
-    left = (
-        ""
-        if out.count + out_before.count == 0
-        else (f"with {percent(out.mass)} of the users excluded now and {percent(out_before.mass)} then")
-    )
+    r, gone = fitted.report, fitted.report.vanished_items
+    now, then = r.users_excluded, r.users_excluded_reference
+    excluded = f"with {percent(now.mass)} of the users excluded now and {percent(then.mass)} then"
+    scope = f"on the score of a fixed list {excluded if now.count + then.count else ''}"
+    new = f"{100 * r.new_items.mass:.2f} % of the mass now"
+    if r.new_items.count:
+        new += ", dropped" if fitted.options.new_items == "drop" else ", kept: the bound counts them in full"
+    least = f"smallest distance from the target that any weighting can reach (this one: {r.residual:.4f})"
+    distance = f"nats, at most {r.gap:.2g} above the least"
     print_figures(
         f"Item weights at {fitted.at} to the item mix of {fitted.reference}",
         [
-            ("bound", f"{r.bound_before:.4f} → {fitted.bound:.4f}", f"on the score of a fixed list {left}"),
+            ("bound", f"{r.bound_before:.4f} → {fitted.bound:.4f}", scope),
             ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a fixed list"),
-            (
-                "least possible",
-                f"{r.bound_least:.4f}",
-                f"smallest distance from the target that any weighting can reach (this one: {r.residual:.4f})",
-            ),
-            (
-                "divergence",
-                f"{r.divergence_before:.4f} → {fitted.divergence:.4f}",
-                f"nats, at most {r.gap:.2g} above the least",
-            ),
-            ("new items", thousands(r.new_items.count), _new(fitted)),
-            (
-                "vanished items",
-                thousands(r.vanished_items.count),
-                f"{percent(r.vanished_items.mass)} of the mass then",
-            ),
-            ("users excluded", thousands(out.count), f"{percent(out.mass)} of the users now"),
+            ("least possible", f"{r.bound_least:.4f}", least),
+            ("divergence", f"{r.divergence_before:.4f} → {fitted.divergence:.4f}", distance),
+            ("new items", thousands(r.new_items.count), new),
+            ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
+            ("users excluded", thousands(now.count), f"{percent(now.mass)} of the users now"),
             ("weights", thousands(r.fitted), f"items: {explain_range(fitted.weights[fitted.weights > 0])}"),
             *(
                 (
@@ -142,7 +131,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
     )
     if held:
         print_line(held)
-    print_line(fitted.explanation[0].upper() + fitted.explanation[1:] + ".")
+    print_sentence(fitted.explanation)
     if len(moved) == 0:
         return
     rows = [
@@ -167,12 +156,3 @@ def _show_weight(weight: float) -> str:
     if 0 < weight < 1 / EXTREME:
         return "only alone"
     return "always" if weight > EXTREME else f"{weight:.3g}"
-
-
-def _new(fitted: ItemWeights) -> str:
-    mass = f"{100 * fitted.report.new_items.mass:.2f} % of the mass now"
-    if fitted.report.new_items.count == 0:
-        return mass
-    if fitted.options.new_items == "drop":
-        return mass + ", dropped"
-    return mass + ", kept: the bound counts them in full"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import FILE, GroupedCommand, own_option, use_options
+from unskew.cli.option_groups import FILE, GroupedCommand, everyday_option, own_option, use_options
 from unskew.cli.shared_options import base_options, limit_options, show_options
 from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError
@@ -45,57 +45,45 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     Group.WORLD,
     name="given_seeds",
     several=True,
-    kind=int,
     least=0,
     meaning="where the draws begin",
 )
-@own_option(
+@everyday_option(
     "--seeds N",
     f"Number of seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
     Group.WORLD,
-    kind=int,
     least=1,
     most=100,
     meaning="how many seeds",
-    everyday=True,
 )
-@own_option("--users N", "Number of users.", Group.WORLD, kind=int, default=6000, everyday=True)
-@own_option("--items N", "Number of items.", Group.WORLD, kind=int, default=2000, everyday=True)
-@own_option(
-    "--method NAME",
-    "Method to run. Repeatable.  [default: all]",
-    Group.COMPARE,
-    name="methods",
-    several=True,
-    everyday=True,
+@everyday_option("--users N", "Number of users.", Group.WORLD, default=6000)
+@everyday_option("--items N", "Number of items.", Group.WORLD, default=2000)
+@everyday_option(
+    "--method NAME", "Method to run. Repeatable.  [default: all]", Group.COMPARE, name="methods", several=True
 )
 @use_options(
     "recommenders",
     help="Recommender to score; g1 and g2 are fixed lists of items recommended most and "
     "least. Repeatable.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )
-@own_option(
+@everyday_option(
     "-m, --metric NAME",
     "hit@k, mrr@k, ndcg@k or rbp@k. Repeatable.",
     Group.COMPARE,
     several=True,
     default=("hit@5",),
-    everyday=True,
 )
-@own_option("--folds K", "Folds of recommenders that need cross-fitting.", Group.PROTOCOL, kind=int, default=5)
+@own_option("--folds K", "Folds of recommenders that need cross-fitting.", Group.PROTOCOL, default=5)
 @own_option(
     "--truth-seeds N",
     "Draws of other users with the same items, to average the truth over.",
     Group.PROTOCOL,
-    kind=int,
     default=10,
 )
-@own_option("--base LOG", "Also inject campaigns into this log.", Group.WORLD, kind=Path)
+@own_option("--base LOG", "Also inject campaigns into this log.", Group.WORLD)
 @base_options
 @use_options("output", metavar="DIR", help="Folder for the page, the tables and single cases.")
-@own_option(
-    "--resume", "Continue the folder of -o: compute only missing cases.", Group.OUTPUT, kind=bool, everyday=True
-)
+@everyday_option("--resume", "Continue the folder of -o: compute only missing cases.", Group.OUTPUT)
 @limit_options
 @show_options
 def yardstick(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,29 +54,17 @@ class Listing:
 
     def to_dict(self) -> dict[str, Any]:
         """What the script of the page reads; four digits of a number are enough to be looked at."""
-        return {
-            "kinds": [column.kind for column in self.columns],
-            "columns": [
-                list(column.values) if column.text else [_round(value) for value in column.values]
-                for column in self.columns
-            ],
-        }
+        columns = [
+            list(column.values)
+            if column.text
+            else [None if v is None or math.isnan(v) else float(f"{v:.4g}") for v in column.values]
+            for column in self.columns
+        ]
+        return {"kinds": [column.kind for column in self.columns], "columns": columns}
 
 
-def _round(value: float | None) -> float | None:
-    return None if value is None or value != value else float(f"{value:.4g}")  # noqa: PLR0124
-
-
-_MARKS = {
-    "circle": "●",
-    "square": "■",
-    "triangle-up": "▲",
-    "diamond": "◆",
-    "cross": "✚",
-    "triangle-down": "▼",
-    "triangle-right": "▶",
-    "triangle-left": "◀",
-}
+_MARKS = {"circle": "●", "square": "■", "diamond": "◆", "cross": "✚"}
+_MARKS |= {"triangle-up": "▲", "triangle-down": "▼", "triangle-right": "▶", "triangle-left": "◀"}
 _UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
@@ -180,9 +169,9 @@ def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    for section in sections:
-        for _, address in section.links:
-            _require_local(address)
+    for address in (address for section in sections for _, address in section.links):
+        if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", address):  # a name in a log must not become a program
+            raise InputError(f"a page cannot link to {address!r}", remedy="link to a file beside it")
     words = {word: meaning for s in sections for word, meaning in s.words.items()}
     environment.filters |= {
         "keep_numbers_whole": _keep_numbers_whole,
@@ -191,9 +180,8 @@ def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     }
     specs = [None if s.chart is None else escape_json(json.loads(s.chart.to_json(indent=None))) for s in sections]
     bundle = _bundle() if any(specs) else ""
-    scripts = (
-        [bundle, _read("page.js")] if bundle else [_read("page.js")] if any(s.commands for s in sections) else []
-    )
+    scripts = [bundle] if bundle else []
+    scripts += [_read("page.js")] if bundle or any(s.commands for s in sections) else []
     scripts += [_read("listing.js")] if any(s.listing for s in sections) else []
     return environment.from_string(_read("page.html")).render(
         title=title,
@@ -234,12 +222,6 @@ def is_page(path: Path) -> bool:
             return _MARK in file.read(2000)
     except OSError:
         return False
-
-
-def _require_local(address: str) -> None:
-    """Refuse a link to anything but a file beside the page: a name in a log must not become a program."""
-    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", address):
-        raise InputError(f"a page cannot link to {address!r}", remedy="link to a file beside it")
 
 
 def escape_json(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,25 +76,25 @@ class Stroke:
     shape: str = "circle"
 
 
-def colour_by(field: str, strokes: dict[str, Stroke]) -> Any:
+def colour_by(field: str, strokes: Mapping[str, Stroke]) -> Any:
     """The colour of each name, without a legend: the names stand at the lines."""
     shown = [stroke.colour for stroke in strokes.values()]
     return alt.Color(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def dash_by(field: str, strokes: dict[str, Stroke]) -> Any:
+def dash_by(field: str, strokes: Mapping[str, Stroke]) -> Any:
     """The dash of each name."""
     shown = [list(stroke.dash) for stroke in strokes.values()]
     return alt.StrokeDash(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def width_by(field: str, strokes: dict[str, Stroke]) -> Any:
+def width_by(field: str, strokes: Mapping[str, Stroke]) -> Any:
     """The width of line of each name."""
     shown = [stroke.width for stroke in strokes.values()]
     return alt.StrokeWidth(f"{field}:O", legend=None, sort=None).scale(domain=list(strokes), range=shown)
 
 
-def shape_by(field: str, strokes: dict[str, Stroke]) -> Any:
+def shape_by(field: str, strokes: Mapping[str, Stroke]) -> Any:
     """The shape of point of each name."""
     shown = [stroke.shape for stroke in strokes.values()]
     return alt.Shape(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
@@ -127,9 +127,21 @@ def is_shown(*fields: str) -> str:
     return " && ".join(f"indexof({HIDDEN}, datum.{field}) < 0" for field in fields)
 
 
-def inline_data(rows: Iterable[dict[str, Any]]) -> Any:
+def inline_data(rows: Iterable[Mapping[str, Any]]) -> Any:
     """Rows inside the chart; seven digits of a number are enough for a picture."""
-    return alt.InlineData(values=[{key: _round(value) for key, value in row.items()} for row in rows])
+    return alt.InlineData(
+        values=[{k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    )
+
+
+def plot(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """A chart of these rows, still without marks."""
+    return alt.Chart(inline_data(rows))
+
+
+def tooltips(**titles: str) -> list[Any]:
+    """What a mark says when it is pointed at: fields of its row, and what they are called."""
+    return [alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
 
 
 def keep_numbers_whole(text: str) -> str:
@@ -201,10 +213,6 @@ def convert_svg(svg: Path, png: Path) -> None:
     """Write a drawing as the picture that `save_png` makes of its chart, which takes longer."""
     with replace_file(png) as temporary:
         temporary.write_bytes(vl_convert.svg_to_png(svg.read_text(encoding="utf-8"), scale=2, ppi=72))
-
-
-def _round(value: Any) -> Any:
-    return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
 SIZE = 11.5
@@ -285,38 +293,31 @@ def end_labels(labels: Sequence[Label], span: Span, end: float, *, gap: float = 
     """Labels to the right of lines that end at the pixel `end`, each joined to its line where it had to move."""
     wanted = [span.pixel(label.value) for label in labels]
     places = spread_labels(wanted, gap, 0, span.height)
-    words, amounts, leaders = [], [], []
-    for label, want, place in zip(labels, wanted, places, strict=True):
-        row = {"place": span.value(place), "colour": label.colour, "weight": "bold" if label.bold else "normal"}
-        words.append(row | {"text": label.text})
-        if label.amount:
-            amounts.append(row | {"text": label.amount})
-        if abs(want - place) > 1.5:
-            leaders.append({"y": label.value, "place": span.value(place)})
+    rows = [
+        {"y": label.value, "place": span.value(place), "colour": label.colour, "moved": abs(want - place) > 1.5}
+        for label, want, place in zip(labels, wanted, places, strict=True)
+    ]
     left = end + reach + 3
-    column = left + SIZE * (0.5 * max(map(len, (label.text for label in labels))) + 1)
-    right = column + SIZE * 0.5 * max((len(label.amount) for label in labels), default=0)
+    column = left + SIZE * (0.5 * max(len(label.text) for label in labels) + 1)
+    right = column + SIZE * 0.5 * max(len(label.amount) for label in labels)
     layers = []
+    leaders = [{"y": row["y"], "place": row["place"]} for row in rows if row["moved"]]
     if leaders:
-        layers.append(
-            alt.Chart(inline_data(leaders))
-            .mark_rule(strokeWidth=0.8, opacity=0.7, color=GREY)
-            .encode(x=alt.value(end + 2), x2=alt.value(end + reach), y=alt.Y("y:Q"), y2="place:Q")
-        )
-    for rows, x, align in ((words, left, "left"), (amounts, right, "right")):
-        for weight in ("normal", "bold"):
-            weight_rows = [row for row in rows if row["weight"] == weight]
-            if weight_rows:
-                layers.append(_draw_words(weight_rows, x, align, weight))
+        rules = plot(leaders).mark_rule(strokeWidth=0.8, opacity=0.7, color=GREY)
+        ends = {"x": alt.value(end + 2), "x2": alt.value(end + reach)}
+        layers.append(rules.encode(**ends, y=alt.Y("y:Q"), y2="place:Q"))
+    for field, x, align in (("text", left, "left"), ("amount", right, "right")):
+        for is_bold, weight in ((False, "normal"), (True, "bold")):
+            words = [
+                {"place": row["place"], "colour": row["colour"], "text": getattr(label, field)}
+                for row, label in zip(rows, labels, strict=True)
+                if label.bold == is_bold and getattr(label, field)
+            ]
+            look: dict[str, Any] = {"align": align, "baseline": "middle", "fontSize": SIZE, "fontWeight": weight}
+            if words:
+                texts = plot(words).mark_text(**look).encode(x=alt.value(x), y="place:Q", text="text:N")
+                layers.append(texts.encode(color=alt.Color("colour:N", scale=None)))
     return alt.layer(*layers)
-
-
-def _draw_words(rows: list[dict[str, Any]], x: float, align: Any, weight: Any) -> Any:
-    return (
-        alt.Chart(inline_data(rows))
-        .mark_text(align=align, baseline="middle", fontSize=SIZE, fontWeight=weight)
-        .encode(x=alt.value(x), y="place:Q", text="text:N", color=alt.Color("colour:N", scale=None))
-    )
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -9,21 +9,8 @@ from typing import Any
 
 import altair as alt
 
-from unskew.drawing.theme import (
-    GREY,
-    HIDDEN,
-    VERMILION,
-    Stroke,
-    colour_by,
-    dash_by,
-    inline_data,
-    is_shown,
-    log_ticks,
-    percent_axis,
-    percent_digits,
-    shape_by,
-    width_by,
-)
+from unskew.drawing import theme
+from unskew.drawing.theme import Stroke
 
 Time = int | float | str
 """A plain number, or a date or datetime in ISO form."""
@@ -60,13 +47,13 @@ def time_axis(times: Sequence[Time], title: str | None = None) -> Any:
 
 def mark_events(events: Mapping[float, str]) -> Any:
     """A thin upright rule for each time at which something happened, with its name above the plot."""
-    rows = [{"when": time, "label": name} for time, name in events.items()]
-    base = alt.Chart(inline_data(rows)).encode(x=alt.X("when:Q"))
-    rules = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1)
-    words = base.mark_text(color=GREY, fontSize=11, baseline="bottom", dy=-4).encode(
-        y=alt.value(0), text="label:N"
-    )
-    return rules + words
+    base = theme.plot({"when": time, "label": name} for time, name in events.items()).encode(x=alt.X("when:Q"))
+    words = base.mark_text(color=theme.GREY, fontSize=11, baseline="bottom", dy=-4)
+    return _draw_rules(base) + words.encode(y=alt.value(0), text="label:N")
+
+
+def _draw_rules(base: Any) -> Any:
+    return base.mark_rule(color=theme.GREY, strokeDash=[2, 3], strokeWidth=1)
 
 
 def mark_windows(windows: Sequence[Mapping[str, Any]], times: Sequence[Time]) -> Any | None:
@@ -84,15 +71,11 @@ def mark_windows(windows: Sequence[Mapping[str, Any]], times: Sequence[Time]) ->
             rows.append({"at": start, "end": end, "name": window["name"]})
     if not rows:
         return None
-    base = alt.Chart(inline_data(rows)).encode(x=time_axis(times))
-    shade = base.mark_rect(color=VERMILION, opacity=0.13).encode(
-        x2="end", tooltip=alt.Tooltip("name:N", title=" ")
-    )
-    edges = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1)
-    words = base.mark_text(color=GREY, fontSize=11, baseline="bottom", align="left", dy=-4).encode(
-        y=alt.value(0), text="name:N"
-    )
-    return alt.layer(shade, edges, words)
+    base = theme.plot(rows).encode(x=time_axis(times))
+    shade = base.mark_rect(color=theme.VERMILION, opacity=0.13)
+    shade = shade.encode(x2="end", tooltip=alt.Tooltip("name:N", title=" "))
+    words = base.mark_text(color=theme.GREY, fontSize=11, baseline="bottom", align="left", dy=-4)
+    return alt.layer(shade, _draw_rules(base), words.encode(y=alt.value(0), text="name:N"))
 
 
 WIDTH, HEIGHT = 640, 320
@@ -104,23 +87,14 @@ def line_layer(
     rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], name: str, *, x: Any, y: Any
 ) -> Any:
     """A line for each value of the field `name`, drawn as its stroke says."""
-    known = dict(strokes)
-    return (
-        alt.Chart(inline_data(dict(row) for row in rows))
-        .mark_line()
-        .encode(
-            x=x,
-            y=y,
-            color=colour_by(name, known),
-            strokeDash=dash_by(name, known),
-            strokeWidth=width_by(name, known),
-        )
-    )
+    dash, width = theme.dash_by(name, strokes), theme.width_by(name, strokes)
+    lines = theme.plot(rows).mark_line().encode(x=x, y=y, color=theme.colour_by(name, strokes))
+    return lines.encode(strokeDash=dash, strokeWidth=width)
 
 
 def level_rule(value: float) -> Any:
     """A thin rule at a value to compare with."""
-    return alt.Chart(inline_data([{"level": value}])).mark_rule(color=GREY, strokeWidth=0.9).encode(y="level:Q")
+    return theme.plot([{"level": value}]).mark_rule(color=theme.GREY, strokeWidth=0.9).encode(y="level:Q")
 
 
 def draw_lines_over_time(
@@ -132,7 +106,7 @@ def draw_lines_over_time(
     windows: Sequence[Mapping[str, Any]] = (),
     percent: bool = True,
     log: bool = False,
-    legend: bool = True,
+    legend: bool,
 ) -> Any:
     """A chart of values over time, with bands where they are known, and windows shaded.
 
@@ -148,63 +122,47 @@ def draw_lines_over_time(
     """
     times = list(dict.fromkeys(row["at"] for row in rows))
     drawn = [{**row, "at": place_time(row["at"]), "when": str(row["at"])} for row in rows]
-    x = time_axis(times)
-    y = _value_axis(drawn, title, percent=percent, log=log)
-    base = alt.Chart(inline_data(drawn)).transform_filter(is_shown("name", "kind"))
-    choice_name = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other must not share their choice
-    chosen = alt.selection_point(name=choice_name, fields=["name"], bind="legend") if legend else None
-    colour: Any = colour_by("name", dict(strokes))
+    colour: Any = theme.colour_by("name", strokes)
+    params: list[Any] = [alt.param(name=theme.HIDDEN, value=[])]
+    fade = {}
     if legend:
         colour = colour.legend(title=None, symbolOpacity=1, labelLimit=220)
-    encode: dict[str, Any] = {"color": colour, "detail": ["name:N", "kind:N"]}
-    if chosen is not None:
-        encode["opacity"] = alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.12))
+        choice_name = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other have a choice each
+        params.append(alt.selection_point(name=choice_name, fields=["name"], bind="legend"))
+        fade = {"opacity": alt.when(params[1]).then(alt.value(1)).otherwise(alt.value(0.12))}
+    base = theme.plot(drawn).transform_filter(theme.is_shown("name", "kind"))
+    base = base.encode(x=time_axis(times), color=colour, detail=["name:N", "kind:N"])
+    lines = base.encode(y=_make_value_axis(drawn, title, percent=percent, log=log), **fade)
     layers = [mark_windows(windows, times)]
     if any(row["low"] is not None for row in drawn):
-        band = {k: v for k, v in encode.items() if k != "opacity"}
-        layers.append(base.mark_area(opacity=0.14).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **band))
-    look = _kind_encoding(kinds, legend=legend)
-    layers.append(base.mark_line().encode(x=x, y=y, **encode, **look))
-    tooltip = [
-        alt.Tooltip("when:N", title="date"),
-        alt.Tooltip("name:N", title="name"),
-        *([alt.Tooltip("kind:N", title="kind")] if kinds else []),
-        alt.Tooltip("shown:N", title=title),
-    ]
-    points = base.mark_point(filled=True, size=42).encode(
-        x=x, y=y, shape=shape_by("name", dict(strokes)), tooltip=tooltip, **encode
-    )
-    layers.append(points)
-    chart = alt.layer(*(layer for layer in layers if layer is not None)).add_params(
-        alt.param(name=HIDDEN, value=[])
-    )
-    if chosen is not None:
-        chart = chart.add_params(chosen)
+        layers.append(base.mark_area(opacity=0.14).encode(y=alt.Y("low:Q"), y2="high:Q"))
+    layers.append(lines.mark_line().encode(**_encode_kinds(kinds, legend=legend)))
+    tooltips = theme.tooltips(when="date", name="name", **({"kind": "kind"} if kinds else {}), shown=title)
+    points = lines.mark_point(filled=True, size=42)
+    layers.append(points.encode(shape=theme.shape_by("name", strokes), tooltip=tooltips))
+    chart = alt.layer(*(layer for layer in layers if layer is not None)).add_params(*params)
     return chart.properties(width=WIDTH, height=HEIGHT)
 
 
-def _kind_encoding(kinds: Mapping[str, tuple[int, ...]] | None, *, legend: bool) -> dict[str, Any]:
+def _encode_kinds(kinds: Mapping[str, tuple[int, ...]] | None, *, legend: bool) -> dict[str, Any]:
     if not kinds:
         return {"strokeWidth": alt.value(2)}
     names = list(kinds)
-    key = alt.Legend(title=None, symbolStrokeColor=GREY, labelLimit=420) if legend else None
+    key = alt.Legend(title=None, symbolStrokeColor=theme.GREY, labelLimit=420) if legend else None
     dashes = alt.StrokeDash("kind:N", legend=key).scale(domain=names, range=[list(kinds[n]) for n in names])
     widths = alt.when(f"datum.kind === '{names[-1]}'").then(alt.value(2.8)).otherwise(alt.value(1.7))
     return {"strokeDash": dashes, "strokeWidth": widths}
 
 
-def _value_axis(rows: Sequence[Mapping[str, Any]], title: str, *, percent: bool, log: bool) -> Any:
+def _make_value_axis(rows: Sequence[Mapping[str, Any]], title: str, *, percent: bool, log: bool) -> Any:
     values = [row[field] for row in rows for field in ("value", "low", "high") if row[field] is not None]
     low, high = min(values), max(values)
     y = alt.Y("value:Q", title=title)
     if log and low > 0 and high / low >= _FAR:
-        ticks = log_ticks(low, high)
-        axis = percent_axis(percent_digits(0, min(ticks, default=low), 1), values=ticks)
-        return (
-            y.title(f"{title} (log scale)")
-            .scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
-            .axis(axis)
-        )
+        ticks = theme.log_ticks(low, high)
+        axis = theme.percent_axis(theme.percent_digits(0, min(ticks, default=low), 1), values=ticks)
+        y = y.title(f"{title} (log scale)").axis(axis)
+        return y.scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
     near = 0 <= low < 0.3 * (high - low)
     y = y.scale(zero=near, padding=0 if near else 8)
-    return y.axis(percent_axis(percent_digits(low, high))) if percent else y
+    return y.axis(theme.percent_axis(theme.percent_digits(low, high))) if percent else y

@@ -135,7 +135,7 @@ def examine(
     time: str | int | None = None,
     *,
     time_unit: str | None = None,
-    **how: Any,
+    **reading: Any,
 ) -> Examination:
     """Look at a file (or a table) that nobody has described.
 
@@ -143,24 +143,24 @@ def examine(
     ----------
     source, user, item, time, time_unit
         As `read_log` takes them; columns that are not named are guessed.
-    how
+    reading
         Any other option of `read_log` about files and times, such as ``sep`` or ``time_format``.
 
     Examples
     --------
     >>> import unskew as us
-    >>> found = examine({"member_id": [1, 1, 2], "sku": ["a", "b", "a"], "ts": [1, 5, 3]})
-    >>> found.roles, found.users, found.items
+    >>> examination = examine({"member_id": [1, 1, 2], "sku": ["a", "b", "a"], "ts": [1, 5, 3]})
+    >>> examination.roles, examination.users, examination.items
     ({'user': 'member_id', 'item': 'sku', 'time': 'ts'}, 2, 2)
     """
-    return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, how)
+    return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, reading)
 
 
 def examine_source(
     source: Any,
-    given: Mapping[str, Any],
+    columns: Mapping[str, Any],
     time_unit: str | None,
-    how: Mapping[str, Any],
+    reading: Mapping[str, Any],
     name_option: NameOption = name_in_python,
     *,
     configured: bool = False,
@@ -175,12 +175,12 @@ def examine_source(
         return _describe(log, seen, place, [])
     notices: list[str] = []
     with _hear(notices, name_option):
-        seen = _look(source, given, how, name_option)
+        seen = _look(source, columns, reading, name_option)
         if len(seen.roles) < len(ROLES):
             return replace(seen, read_as=tuple(notices))
         try:
             user, item, time = (seen.roles[role] for role in ROLES)
-            log = read_log(source, user, item, time, time_unit=time_unit, drop_nulls=True, **how)
+            log = read_log(source, user, item, time, time_unit=time_unit, drop_nulls=True, **reading)
         except (UnskewError, ArithmeticError, ValueError, TypeError) as error:
             return replace(seen, read_as=tuple(notices), problems=(_explain(error, name_option),))
     seen = replace(seen, read_as=tuple(notices), rows=log.reading.rows, repeats=log.reading.folded)
@@ -189,21 +189,28 @@ def examine_source(
         unit = find_epoch_unit(*(tick.item() for tick in log.span))
         if unit is not None:
             log = log.count_since_1970(unit)
-    options = {**seen.roles, "time_unit": time_unit or unit, **how, "drop_nulls": any(seen.nulls.values()) or None}
+    options = {
+        **seen.roles,
+        "time_unit": time_unit or unit,
+        **reading,
+        "drop_nulls": any(seen.nulls.values()) or None,
+    }
     options = {name: value for name, value in options.items() if value is not None}
     flags = [] if configured else write_options(options)
     return _describe(log, replace(seen, time_unit=unit, options=options), place, flags)
 
 
-def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_option: NameOption) -> Examination:
-    files = {name: value for name, value in how.items() if name not in ("time_format", "query")}
-    options = FileOptions.of(**files).expect(*given.values(), *ROLES, "timestamp")
+def _look(
+    source: Any, columns: Mapping[str, Any], reading: Mapping[str, Any], name_option: NameOption
+) -> Examination:
+    files = {name: value for name, value in reading.items() if name not in ("time_format", "query")}
+    options = FileOptions.of(**files).expect(*columns.values(), *ROLES, "timestamp")
     seen: Examination | None = None
     try:
-        with open_source(source, options, query=how.get("query")) as opened:
+        with open_source(source, options, query=reading.get("query")) as opened:
             seen = Examination(opened.name, tuple(opened.columns))
             table = opened.narrow(list(opened.columns))
-            guess = Guess(TableContents(table, table.sample()), given)
+            guess = Guess(TableContents(table, table.sample()), columns)
             seen = replace(seen, roles=guess.roles, guessed=tuple(guess.guessed), rows=_count(table))
             known = {role: name for role, name in guess.roles.items() if name in table.columns}
             missing = {role: is_missing(name, is_id=role != "time") for role, name in known.items()}
@@ -226,6 +233,8 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
 def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence[str]) -> Examination:
     sizes = np.diff(log.start.astype(np.int64))
     windows, notes = find_campaigns(log)
+    numbers = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
+    notes += (f"the times are plain numbers: {numbers}",) if numbers else ()
     single = float((sizes == 1).mean())
     advice = advise_protocol(log)
     dates = choose_dates(log, windows)
@@ -239,15 +248,11 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
         last=log.last,
         times=counted or _KINDS[log.axis.kind],
         sizes=ProfileSizes(
-            int(sizes.min()),
-            float(np.median(sizes)),
-            float(sizes.mean()),
-            int(sizes.max()),
-            single,
+            int(sizes.min()), float(np.median(sizes)), float(sizes.mean()), int(sizes.max()), single
         ),
         item_mix=_compare_mixes(log, *dates),
         campaigns=tuple(map(str, windows)),
-        notes=(*notes, *_advise_on_times(log), *_warn_of_placeholders(log), *_warn_of_single_items(single)),
+        notes=(*notes, *_warn_of_placeholders(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows, dates)),
@@ -261,12 +266,6 @@ def find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
             return tuple(find_bursts(log).windows), ()
     except UnskewError as error:
         return (), (f"campaigns were not looked for: {error}",)
-
-
-def _advise_on_times(log: Log) -> tuple[str, ...]:
-    """What plain numbers may be that are not read as dates."""
-    advice = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
-    return (f"the times are plain numbers: {advice}",) if advice else ()
 
 
 def _warn_of_placeholders(log: Log) -> Iterator[str]:
@@ -291,13 +290,12 @@ def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | No
     return {**{name: figures[name] for name in names}, "conclusion": moved.conclusion}
 
 
-def _warn_of_single_items(share: float) -> tuple[str, ...]:
-    if share <= _MOST_SINGLE:
-        return ()
-    reason = (
-        f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
-    )
-    return (f"{reason} some models return nothing. Compare models with --min-items 2 as well",)
+def _warn_of_single_items(share: float) -> Iterator[str]:
+    if share > _MOST_SINGLE:
+        yield (
+            f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for "
+            "which some models return nothing. Compare models with --min-items 2 as well"
+        )
 
 
 def _name_place(source: Any) -> list[str]:

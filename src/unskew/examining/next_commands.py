@@ -38,25 +38,23 @@ def write_commands(
         return [_write("marginal", place, options, ["--at", str(at), "-o", "mix.parquet"])]
     models = ["-r", "popular", "-r", "knn"]
     later = ["--after", f"{_length_back(log, advice.after)}"] if advice.after is not None else []
-    commands = [
-        _write("drift", place, options, compared),
-        _write("weights", place, options, [*compared, "-o", "weights.parquet"]),
-    ]
-    if advice.protocol is None:
-        return commands
-    since = f"{reference}{'/' if ':' in str(reference) else ':'}"
-    caused = [*(known or ["--campaign", since]), "--production", "auto"]
-    commands.insert(1, _write("excess", place, options, caused))
-    commands.append(_write("evaluate", place, options, [*compared, *models]))
-    commands.append(_write("report", place, options, [*compared, *models, "-o", "report.html"]))
-    if later:
-        commands.append(_write("evaluate", place, options, ["--at", str(at), *later, *models]))
-    if known:
-        commands.append(_write("evaluate", place, options, [*compared, *models, *known]))
-    grid = ["--reference", str(reference), "--from", str(reference), "--to", str(at)]
-    grid += ["--every", _choose_step(log, reference, at), "-r", "popular", "-o", "timeline.parquet"]
-    commands.append(_write("timeline", place, options, grid))
-    return commands
+    drift, weights = ["drift", *compared], ["weights", *compared, "-o", "weights.parquet"]
+    commands = [drift, weights]
+    if advice.protocol is not None:
+        since = f"{reference}{'/' if ':' in str(reference) else ':'}"
+        grid = ["--reference", str(reference), "--from", str(reference), "--to", str(at)]
+        grid += ["--every", _choose_step(log, reference, at), "-r", "popular", "-o", "timeline.parquet"]
+        commands = [
+            drift,
+            ["excess", *(known or ["--campaign", since]), "--production", "auto"],
+            weights,
+            ["evaluate", *compared, *models],
+            ["report", *compared, *models, "-o", "report.html"],
+            *([["evaluate", "--at", str(at), *later, *models]] if later else []),
+            *([["evaluate", *compared, *models, *known]] if known else []),
+            ["timeline", *grid],
+        ]
+    return [_write(command, place, options, more) for command, *more in commands]
 
 
 def write_options(options: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from unskew.arrays.types import Mask
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.time_steps import label_of
-from unskew.data.times import Moment, TimeAxis, TimeWindow
+from unskew.data.times import Moment, TimeWindow
 from unskew.errors import EmptyError, InputError
 from unskew.reading.reader import read_log
 from unskew.recommend.contract import Recommender
@@ -95,13 +95,7 @@ class Profile:
 
     @classmethod
     def of(
-        cls,
-        log: Log,
-        organic: Log,
-        truth: Log,
-        windows: Sequence[TimeWindow],
-        before: int | float,
-        day: float,
+        cls, log: Log, organic: Log, truth: Log, windows: Sequence[TimeWindow], before: int | float, day: float
     ) -> Profile:
         """From the log, the log without recommendations, the log without recommendations since `before`."""
         time = np.asarray(organic.time)
@@ -159,8 +153,7 @@ class Case:
         if is_world_model(production):
             production = make_production(str(production), world.recipe, int(world.about["seed"]))
         truth = world.truth if world.stopped is None else world.stopped
-        items = world.exposures.column(world.columns[1])
-        counts = items.value_counts().to_pylist()
+        counts = world.exposures.column(world.columns[1]).value_counts().to_pylist()
         return cls(
             label=label,
             seed=int(world.about["seed"]),
@@ -180,9 +173,8 @@ class Case:
     @cached_property
     def facts(self) -> frozenset[str]:
         """Which of `FACTS` its owner can know."""
-        have = (bool(self.windows), self.production is not None, self.holdout is not None)
-        known = [fact for fact, is_known in zip(FACTS[:3], have, strict=True) if is_known]
-        return frozenset([*known, *(["exposures"] if self.log.exposed is not None else [])])
+        optional = (self.windows or None, self.production, self.holdout, self.log.exposed)
+        return frozenset(fact for fact, value in zip(FACTS, optional, strict=True) if value is not None)
 
     def require_production(self) -> str | Recommender:
         """What made the recommendations, where that is known."""
@@ -195,14 +187,10 @@ class Case:
         Among those that were recommended equally often, the most frequent of that date come first.
         """
         p = Snapshot.of(self.truth, self.before).probabilities()
-        ids = np.array(self.truth.items.to_list(), dtype=object)[p > 0]
-        times = np.array([self.shown.get(item, 0) for item in ids.tolist()], dtype=np.int64)
-        frequent = -p[p > 0]
-        text = np.array([str(item) for item in ids.tolist()])
-        return (
-            ids[np.lexsort((text, frequent, -times))].tolist(),
-            ids[np.lexsort((text, frequent, times))].tolist(),
-        )
+        shares = {item: share for item, share in zip(self.truth.items.to_list(), p.tolist(), strict=True) if share}
+        frequent = sorted(shares, key=lambda item: (-shares[item], str(item)))
+        most = sorted(frequent, key=lambda item: -self.shown.get(item, 0))
+        return most, sorted(frequent, key=lambda item: self.shown.get(item, 0))
 
 
 def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow, ...]:
@@ -219,7 +207,13 @@ def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow,
             spans[-1][1] = max(spans[-1][1], end)
         else:
             spans.append([start, end])
-    return tuple(_make_window(log.axis, start, end, last) for start, end in spans)
+    show = log.axis.show
+    return tuple(
+        TimeWindow(start, math.inf, show(start), None)
+        if end > last
+        else TimeWindow(start, end, show(start), show(end))
+        for start, end in spans
+    )
 
 
 def _find_span(world: World) -> tuple[int | float, int | float]:
@@ -234,12 +228,6 @@ def _ticks_per_day(world: World) -> float:
     if "base" not in world.about:
         return 1.0
     return log.axis.duration(1) if log.axis.is_calendar else float(log.span[1] - log.span[0]) / _DAYS
-
-
-def _make_window(axis: TimeAxis, start: int | float, end: int | float, last: int | float) -> TimeWindow:
-    if end > last:
-        return TimeWindow(start, math.inf, axis.show(start), None)
-    return TimeWindow(start, end, axis.show(start), axis.show(end))
 
 
 def find_reference(days: int, first: int) -> int:

@@ -20,7 +20,7 @@ from unskew.reading.reader import read_log
 from unskew.storage.files import hash_bytes
 from unskew.text import did_you_mean, one_line
 from unskew.worlds.named_worlds import PAPER, WORLDS
-from unskew.worlds.recipe import Recipe, resize
+from unskew.worlds.recipe import Campaign, Recipe, resize
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import World
 
@@ -119,23 +119,30 @@ class InjectedCampaigns(CaseSource):
 
     def make(self, seed: int) -> Case:
         """Other users of the log for each seed, and campaigns for them."""
-        log = cut_log(self.base, self.users, self.items, seed)
-        campaigns = [replace(campaign, day=_find_day(log, campaign.day)) for campaign in PAPER.campaigns]
+        log, campaigns = self._cut(seed)
         world = simulate("paper", base=log, campaigns=campaigns, seed=seed)
         return Case.of(self.label, world, Showing.of_parameters(world.about["parameters"]))
 
     def make_people(self, seed: int, items_of: int) -> Case:
         """Other users of the log, nothing recommended to them."""
-        log = cut_log(self.base, self.users, self.items, seed)
-        showings = [
-            Showing(_find_day(log, campaign.day), campaign.recommender, campaign.delay)
-            for campaign in PAPER.campaigns
-        ]
+        log, campaigns = self._cut(seed)
+        showings = [Showing(campaign.day, campaign.recommender, campaign.delay) for campaign in campaigns]
         return Case.of(self.label, simulate("quiet", base=log, seed=seed), showings)
 
     def describe(self) -> dict[str, Any]:
         """The log and the size to which it is cut."""
         return {"base": fingerprint_log(self.base), "users": self.users, "items": self.items}
+
+    def _cut(self, seed: int) -> tuple[Log, list[Campaign]]:
+        """Some of the log, and the campaigns of the paper as far into it as they are into a simulated world."""
+        log = cut_log(self.base, self.users, self.items, seed)
+        first, last = (tick.item() for tick in log.span)
+        campaigns = []
+        for campaign in PAPER.campaigns:
+            tick = first + (last - first) * int(str(campaign.day)) / (PAPER.days - 1)
+            day = log.axis.show(math.floor(tick) if log.time.dtype.kind == "i" else tick)
+            campaigns.append(replace(campaign, day=day))
+        return log, campaigns
 
 
 @dataclass(frozen=True)
@@ -238,13 +245,6 @@ def _check_world(source: OneWorld) -> OneWorld:
             remedy="take the world 'quiet' to see that methods do no harm",
         )
     return source
-
-
-def _find_day(log: Log, day: Any) -> Any:
-    """The time of a log that is as far into it as a day is into a simulated world."""
-    first, last = (tick.item() for tick in log.span)
-    tick = first + (last - first) * day / (PAPER.days - 1)
-    return log.axis.show(math.floor(tick) if log.time.dtype.kind == "i" else tick)
 
 
 def _describe(showings: Sequence[Showing]) -> list[list[Any]]:

@@ -92,15 +92,12 @@ def _take_view(
     """A view made from these facts alone, tested as for a user; the true production unless another is named."""
 
     def make(case: Case, compared: Mapping[str, Recommender]) -> list[Log]:
-        needs_production = view in ("thinned", "kept")
-        is_adjusted = view == "adjusted"
+        is_adjusted, model = view == "adjusted", None
+        if view in ("thinned", "kept"):
+            model = production or case.require_production()
         table = case.exposures if is_adjusted and case.shown else None
-        known = Knowledge(
-            exposures=table,
-            campaigns=case.windows if dates else (),
-            holdout=case.holdout if group else None,
-            production=(production or case.require_production()) if needs_production else None,
-        )
+        campaigns, holdout = case.windows if dates else (), case.holdout if group else None
+        known = Knowledge(exposures=table, campaigns=campaigns, holdout=holdout, production=model)
         return known.take(
             case.log if exposures and table is None else replace(case.log, exposed=None),
             draws=DRAWS,
@@ -161,8 +158,8 @@ def _score_both(name: str, view: View) -> tuple[Estimator, Estimator]:
 
 
 ESTIMATORS: dict[str, Estimator] = {
-    one.name: one
-    for one in (
+    estimator.name: estimator
+    for estimator in (
         Estimator("raw", ALL, RAW),
         Estimator("item weights", ALL, WEIGHTED),
         Estimator("top 20 weights", ALL, TOP),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -83,24 +83,22 @@ class ScoredLog:
         self._now, self._before = now, before
         self._reference = Snapshot.of(log, case.before)
         self._weights: dict[PairWeights, tuple[Weights, Weights]] = {}
-        self._found: dict[tuple[str, Metric, PairWeights], Finding] = {}
+        self._findings: dict[tuple[str, Metric, PairWeights], Finding] = {}
         self._seconds: dict[Any, float] = {"view": seconds}
 
     def find(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
-        """The score of a recommender; found once."""
+        """The score of a recommender; computed once."""
         key = (name, metric, weights)
-        if key not in self._found:
-            self._found[key] = self._find(name, metric, weights)
-        return self._found[key]
-
-    def _find(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
-        now_weights, before_weights = self._weigh(weights)
-        score = self._now.ranks(name).score(metric, now_weights)
-        places = number_users(self._now.snapshot, self._before.snapshot)
-        before = self._before.ranks(name).units(metric, before_weights)
-        change = Difference.of(self._now.ranks(name).units(metric, now_weights), before, places)
-        low, high = change.estimate(LEVEL).interval
-        return Finding(score.value, score.low, score.high, score.effective_pairs, change.value, low, high)
+        if key not in self._findings:
+            now_weights, before_weights = self._weigh(weights)
+            score = self._now.ranks(name).score(metric, now_weights)
+            places = number_users(self._now.snapshot, self._before.snapshot)
+            before = self._before.ranks(name).units(metric, before_weights)
+            change = Difference.of(self._now.ranks(name).units(metric, now_weights), before, places)
+            limits = change.estimate(LEVEL).interval
+            figures = (score.value, score.low, score.high, score.effective_pairs)
+            self._findings[key] = Finding(*figures, change.value, *limits)
+        return self._findings[key]
 
     def units(self, name: str, metric: Metric, weights: PairWeights) -> Units:
         """The users behind a score."""
@@ -146,25 +144,18 @@ Lists = Mapping[str, Sequence[Any]]
 
 def find_contestants(recommenders: AnyRecommenders | None) -> dict[str, Contestant]:
     """Recommenders by the names that they have in results."""
-    if recommenders is None:
-        recommenders = CONTESTANTS
-    if isinstance(recommenders, Mapping):
-        named: dict[Any, Any] = dict(recommenders)
-    else:
-        wanted: list[Any] = (
-            [recommenders] if is_one_recommender(recommenders) else list(cast(Iterable[Any], recommenders))
-        )
-        named = {}
-        for contestant in wanted:
+    choice: Any = CONTESTANTS if recommenders is None else recommenders
+    named: dict[Any, Any] = dict(choice) if isinstance(choice, Mapping) else {}
+    if not isinstance(choice, Mapping):
+        for contestant in [choice] if is_one_recommender(choice) else choice:
             if isinstance(contestant, str):
                 label, spec = split_name(contestant)
                 name, model = label or spec, CONTESTANTS.get(spec, spec)
             else:
                 name, model = next(iter(name_recommenders([contestant]))), contestant
             if name in named:
-                raise InputError(
-                    f"recommender {name!r} is given twice", remedy="give each once, or other names with NAME=SPEC"
-                )
+                remedy = "give each once, or other names with NAME=SPEC"
+                raise InputError(f"recommender {name!r} is given twice", remedy=remedy)
             named[name] = model
     special = (PUSHED, UNPUSHED, *VERSIONS)
     labels = {name: entry for name, entry in named.items() if isinstance(entry, str) and entry in special}
@@ -179,18 +170,9 @@ def describe_contestant(name: str, contestant: Contestant) -> str:
     return f"{name}: {contestant}" + (f" ({hash_files(files)})" if files else "")
 
 
-def is_constant(contestant: Contestant) -> bool:
-    """Whether it is a list of items that somebody named, which need not be in a world of other people."""
-    return not isinstance(contestant, str) and traits_of(contestant).constant
-
-
 def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, list[Any]]:
     """The items of the constant lists of a case, of those lists that are scored."""
-    wanted = [
-        contestant
-        for contestant in contestants.values()
-        if isinstance(contestant, str) and contestant not in VERSIONS
-    ]
+    wanted = {entry for entry in contestants.values() if isinstance(entry, str)} - {*VERSIONS}
     if not wanted:
         return {}
     most, least = case.rank_by_showing()
@@ -236,16 +218,13 @@ class RankedDate:
         snapshot: Snapshot,
         models: Mapping[str, Recommender],
         metrics: Sequence[Metric],
-        *,
         folds: int,
         seed: int,
     ) -> None:
         self.snapshot = snapshot
         self.seconds: dict[str, float] = {}
-        self._models = models
-        self._metrics = metrics
-        self._folds = folds
-        self._seed = seed
+        self._models, self._metrics = models, metrics
+        self._folds, self._seed = folds, seed
         self._ranks: dict[str, HeldOutRanks] = {}
 
     @cached_property
@@ -318,9 +297,7 @@ class ScoredCase:
     def __init__(
         self, case: Case, models: Mapping[str, Recommender], metrics: Sequence[Metric], *, folds: int
     ) -> None:
-        self.case = case
-        self.models = models
-        self.metrics = metrics
+        self.case, self.models, self.metrics = case, models, metrics
         self._folds = folds
         self._before = self._rank(case.truth, case.before)
         self._truth = ScoredLog(case.truth, case, self._rank(case.truth, case.now), self._before)
@@ -342,13 +319,11 @@ class ScoredCase:
         key = (metric, weights.truth)
         if key not in self._orders:
             units = {name: self._truth.units(name, metric, weights.truth) for name in self.models}
-            pairs: list[Pair] = []
+            self._orders[key] = []
             for a, b in combinations(self.models, 2):
-                difference = Difference.of(units[a], units[b])
-                low, high = difference.estimate(LEVEL).interval
+                low, high = Difference.of(units[a], units[b]).estimate(LEVEL).interval
                 if low > 0 or high < 0:
-                    pairs.append((a, b) if low > 0 else (b, a))
-            self._orders[key] = pairs
+                    self._orders[key].append((a, b) if low > 0 else (b, a))
         return self._orders[key]
 
     def seconds(self, name: str, method: Estimator) -> float:
@@ -373,17 +348,16 @@ class ScoredCase:
         return self._views[view]
 
     def _rank(self, log: Log, moment: Moment) -> RankedDate:
-        return RankedDate(
-            Snapshot.of(log, moment), self.models, self.metrics, folds=self._folds, seed=self.case.seed
-        )
+        return RankedDate(Snapshot.of(log, moment), self.models, self.metrics, self._folds, self.case.seed)
 
 
 def score_methods(scored: ScoredCase, methods: Iterable[Estimator]) -> tuple[list[Row], list[Row]]:
     """The rows of the methods whose needs are met, and one ranking for each method and metric."""
-    able = [method for method in methods if method.needs <= scored.case.facts]
     rows: list[Row] = []
     ranking: list[Row] = []
-    for method in able:
+    for method in methods:
+        if not method.needs <= scored.case.facts:
+            continue
         progress().stage(method.name)
         try:
             with warnings.catch_warnings():  # rows show what a method is worth, whatever it warns of
@@ -403,7 +377,6 @@ def score_methods(scored: ScoredCase, methods: Iterable[Estimator]) -> tuple[lis
 
 def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row]:
     """The true scores of a world under weights whose needs are met: weighting, recommender, metric, truth."""
-    able = [question for question in weights if scored.case.facts.issuperset(question.needs)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnskewWarning)
         return [
@@ -413,7 +386,8 @@ def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row
                 "metric": metric.name,
                 "truth": scored.find_truth(name, metric, question).value,
             }
-            for question in able
+            for question in weights
+            if scored.case.facts.issuperset(question.needs)
             for metric in scored.metrics
             for name in scored.models
         ]
@@ -425,11 +399,8 @@ def _score_recommender(scored: ScoredCase, method: Estimator, metric: Metric, na
     truth = scored.find_truth(name, metric, method.weights)
     view = scored.find_report(method.view)
     return {
-        **_identify(scored, method),
+        **_identify(scored, method, metric),
         "recommender": name,
-        "metric": metric.name,
-        "view": method.view.name,
-        "weighting": method.weights.name,
         "estimate": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
@@ -468,10 +439,7 @@ def _rank_recommenders(scored: ScoredCase, method: Estimator, metric: Metric, ro
     gains = [row["gain"] for row in rows]
     view = scored.find_report(method.view)
     return {
-        **_identify(scored, method),
-        "metric": metric.name,
-        "view": method.view.name,
-        "weighting": method.weights.name,
+        **_identify(scored, method, metric),
         "tau": kendall_tau(estimates, ordered),
         "pairs": len(ordered),
         "regret": choice.regret,
@@ -486,10 +454,7 @@ def _rank_recommenders(scored: ScoredCase, method: Estimator, metric: Metric, ro
     }
 
 
-def _identify(scored: ScoredCase, method: Estimator) -> Row:
-    return {
-        "world": scored.case.label,
-        "seed": scored.case.seed,
-        "method": method.name,
-        "knows": method.knows,
-    }
+def _identify(scored: ScoredCase, method: Estimator, metric: Metric) -> Row:
+    names = {"method": method.name, "view": method.view.name, "weighting": method.weights.name}
+    world = {"world": scored.case.label, "seed": scored.case.seed}
+    return {**world, **names, "knows": method.knows, "metric": metric.name}

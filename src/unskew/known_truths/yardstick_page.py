@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ from typing import Any
 import altair as alt
 
 from unskew.drawing.page import Section, write_page
-from unskew.drawing.theme import BLUE, INK, PALE, VERMILION, apply_theme, inline_data
+from unskew.drawing.theme import BLUE, INK, PALE, VERMILION, apply_theme, plot
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.estimators import ESTIMATORS
 from unskew.known_truths.yardstick_result import MEASURES, PAGE, TABLES, WRITTEN, Row, Yardstick
 from unskew.storage.folders import replace_folder
 from unskew.storage.tables import write_parquet
-from unskew.text import enumerate_words
+from unskew.text import enumerate_words, group_rows
 
 Cells = list[list[str]]
 
@@ -36,64 +36,47 @@ class WorldTables:
 
 def tabulate_worlds(result: Yardstick) -> list[WorldTables]:
     """The tables of each world and metric; every mean with its standard error."""
-    summary, ranking = result.summary.to_pylist(), result.ranking.to_pylist()
-    names = list(dict.fromkeys((row["world"], row["metric"]) for row in ranking))
-    return [_tabulate(name, _select(summary, name), _select(ranking, name)) for name in names]
+    summaries = dict(group_rows(result.summary.to_pylist(), ("world", "metric")))
+    rankings = group_rows(result.ranking.to_pylist(), ("world", "metric"))
+    return [_tabulate(world, metric, summaries[world, metric], rows) for (world, metric), rows in rankings]
 
 
-def _select(rows: Iterable[Row], name: tuple[str, str]) -> list[Row]:
-    return [row for row in rows if (row["world"], row["metric"]) == name]
-
-
-def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row]) -> WorldTables:
+def _tabulate(world: str, metric: str, summary: list[Row], ranking: list[Row]) -> WorldTables:
     recommenders = list(dict.fromkeys(row["recommender"] for row in summary))
     by_name = {(row["method"], row["recommender"]): row for row in summary}
-
-    def fill(row: Row, show: Callable[[Row], str]) -> list[str]:
-        scores = [by_name[row["method"], who] for who in recommenders]
-        return [row["method"], row["knows"], *map(show, scores)]
-
-    errors = [
-        ["method", "knows", *recommenders, "tau", "regret", "trusted", "placebo", "gains", "false", "covered"]
-    ]
+    figures = ("tau", "regret", "trusted", "placebo", "gains", "false", "covered")
+    errors = [["method", "knows", *recommenders, *figures]]
+    shares = [["method", "knows", *recommenders]]
     for row in ranking:
+        scores = [by_name[row["method"], recommender] for recommender in recommenders]
         errors.append(
             [
-                *fill(row, lambda score: format_error(score["error"], score["error_se"])),
-                _format_tau(row["tau"], row["tau_se"]),
-                format_share(row["regret_share"], row["regret_share_se"]),
-                format_share(row["trusted"]),
-                format_share(row["placebo"], row["placebo_se"]),
+                *(row["method"], row["knows"], *map(_format_error, scores)),
+                _format(row, "tau", 1, 2),
+                _format(row, "regret_share"),
+                _format({**row, "trusted_se": None}, "trusted"),
+                _format(row, "placebo"),
                 f"{row['gains_seen']} of {row['gains']}",
                 str(row["gains_false"]),
-                format_share(row["covered"], row["covered_se"]),
+                _format(row, "covered"),
             ]
         )
-    shares = [
-        fill(row, lambda score: format_share(score["bias_removed"], score["bias_removed_se"])) for row in ranking
-    ]
-    return WorldTables(*name, errors, [["method", "knows", *recommenders], *shares])
+        shares.append([row["method"], row["knows"], *(_format(score, "bias_removed") for score in scores)])
+    return WorldTables(world, metric, errors, shares)
 
 
-def format_error(error: float | None, spread: float | None) -> str:
-    """An error, with its standard error if that is known: +4.2 ±0.5 %."""
-    if error is None:
+def _format_error(row: Row) -> str:
+    """An error with its standard error: +4.2 ±0.5 %."""
+    return _format(row, "error", 100, 0 if abs(row["error"] or 0.0) >= 0.9995 else 1, "+")
+
+
+def _format(row: Row, name: str, scale: int = 100, digits: int = 0, sign: str = "") -> str:
+    """A figure, in percent unless it has another scale, with its standard error if that is known."""
+    if row[name] is None:
         return ""
-    digits = 0 if abs(error) >= 0.9995 else 1
-    return f"{100 * error:+z.{digits}f}" + ("" if spread is None else f" ±{100 * spread:.{digits}f}") + " %"
-
-
-def format_share(share: float | None, spread: float | None = None) -> str:
-    """A share in percent, with its standard error if that is known; nothing if there is no share."""
-    if share is None:
-        return ""
-    return f"{100 * share:z.0f}" + ("" if spread is None else f" ±{100 * spread:.0f}") + " %"
-
-
-def _format_tau(tau: float | None, spread: float | None) -> str:
-    if tau is None:
-        return ""
-    return f"{tau:z.2f}" + ("" if spread is None else f" ±{spread:.2f}")
+    error = row[f"{name}_se"]
+    spread = "" if error is None else f" ±{scale * error:.{digits}f}"
+    return f"{scale * row[name]:{sign}z.{digits}f}{spread}{' %' * (scale == 100)}"
 
 
 TITLE = "The yardstick: every method against known truths"
@@ -138,16 +121,21 @@ def write_yardstick_page(path: Path, result: Yardstick) -> None:
     profiles = tabulate_profiles(result.worlds.to_pylist())
     text = f"{_WORLDS}\n\n{describe_worlds_used(result)}"
     sections = [Section("The worlds", text, None, profiles, text_columns=2)]
-    for metric in dict.fromkeys(row["metric"] for row in summary):
-        cells = [row for row in summary if row["metric"] == metric]
-        chart = draw_error_map(
-            cells, _order_methods(cells), f"Error of {metric}", "Mean over seeds: red is too high, blue too low"
-        )
+    places = {name: place for place, name in enumerate(ESTIMATORS)}
+    for (metric,), rows in group_rows(summary, ["metric"]):
+        methods = list(dict.fromkeys(row["method"] for row in rows))
+        methods.sort(key=lambda name: places.get(name, len(places)))
+        chart = draw_error_map(rows, methods, f"Error of {metric}")
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))
     sections.append(Section("Which seeds", describe_seeds(result.seeds)))
-    for k, tables in enumerate(tabulate_worlds(result)):
-        sections += _make_sections(tables, first=k == 0)
+    errors, removed = _ERRORS, _REMOVED
+    for tables in tabulate_worlds(result):
+        about = SUMMARIES.get(tables.world, "")
+        title = f"{tables.world}: {about}" if about else tables.world
+        sections.append(Section(f"{title} ({tables.metric})", errors, None, tables.errors, text_columns=2))
+        sections.append(Section("", removed, None, tables.removed, text_columns=2))
+        errors, removed = "", "Share of the raw bias that is gone:"  # the long texts stand once
     write_page(path, TITLE, _LEAD, sections)
 
 
@@ -184,41 +172,13 @@ def describe_worlds_used(result: Yardstick) -> str:
     return text + (f". Nothing was ever chosen on {enumerate_words(untouched)}." if untouched else ".")
 
 
-def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    order = {name: place for place, name in enumerate(ESTIMATORS)}
-    return sorted(methods, key=lambda name: order.get(name, len(order)))
-
-
-def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
-    about = SUMMARIES.get(tables.world, "")
-    title = f"{tables.world}: {about}" if about else tables.world
-    title += f" ({tables.metric})"
-    return [
-        Section(title, _ERRORS if first else "", None, tables.errors, text_columns=2),
-        Section(
-            "", _REMOVED if first else "Share of the raw bias that is gone:", None, tables.removed, text_columns=2
-        ),
-    ]
-
-
 def tabulate_profiles(rows: Iterable[Row]) -> list[list[str]]:
     """The table of worlds as cells, the first row its head."""
     cells = [["world", "used for", "organic a day", "60 days to t0", "after t0", "exposed", "induced"]]
     for row in rows:
-        rates = [_show(row, name, 1.0, 1, "") for name in MEASURES[:3]]
-        cells.append(
-            [row["world"], row["used_for"], *rates, *(_show(row, name, 100.0, 1, " %") for name in MEASURES[3:])]
-        )
+        figures = [_format(row, name, 100 if name.endswith("share") else 1, 1) for name in MEASURES]
+        cells.append([row["world"], row["used_for"], *figures])
     return cells
-
-
-def _show(row: Row, name: str, scale: float, digits: int, unit: str) -> str:
-    if row[name] is None:
-        return ""
-    error = row[f"{name}_se"]
-    spread = "" if error is None else f" ±{scale * error:.{digits}f}"
-    return f"{scale * row[name]:.{digits}f}{spread}{unit}"
 
 
 _CELL, _LINE = 46, 21  # width and height of a cell
@@ -227,7 +187,7 @@ _NAMES = 230  # width of the names of methods
 _WORST = 0.5  # errors beyond it have the same colour
 
 
-def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str, subtitle: str) -> Any:
+def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str) -> Any:
     """The chart of one metric: a panel for each world, methods down in the order given, recommenders across.
 
     `summary` are rows with world, method, recommender and error; a cell stays grey where there is no row.
@@ -242,6 +202,7 @@ def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str, s
     ]
     rows = [alt.hconcat(*panels[k : k + columns], spacing=16) for k in range(0, len(panels), columns)]
     words = f"Errors of {', '.join(methods)} in the worlds {', '.join(worlds)}; the tables have the numbers"
+    subtitle = "Mean over seeds: red is too high, blue too low"
     return apply_theme(alt.vconcat(*rows, spacing=14), title, subtitle, words)
 
 
@@ -262,9 +223,7 @@ def _draw_panel(
     names = alt.Axis(labelLimit=_NAMES, labels=first, ticks=False)
     x = alt.X("recommender:N", title=None).scale(domain=list(recommenders))
     y = alt.Y("method:N", title=None, axis=names).scale(domain=list(methods))
-    base = alt.Chart(inline_data(cells)).encode(
-        x=x.axis(orient="top", labelAngle=-40, domain=False, ticks=False), y=y
-    )
+    base = plot(cells).encode(x=x.axis(orient="top", labelAngle=-40, domain=False, ticks=False), y=y)
     scale = alt.Scale(
         domain=[-_WORST, 0, _WORST], range=[BLUE, "#ffffff", VERMILION], clamp=True, interpolate="rgb"
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from unskew.evaluation.intervals import influences, standard_error
 from unskew.frames import show_as_table, to_native
 from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
-from unskew.text import to_json_value
+from unskew.text import group_rows, to_json_value
 
 Row = dict[str, Any]
 
@@ -82,14 +82,8 @@ SUMMARY = pa.schema(
 MEASURES = ("organic_so_far", "organic_before", "organic_after", "exposed_share", "induced_share")
 """The figures of a `Profile`."""
 
-WORLDS = pa.schema(
-    {
-        "world": pa.string(),
-        "used_for": pa.string(),
-        "seeds": pa.int64(),
-        **{name: pa.float64() for measure in MEASURES for name in (measure, f"{measure}_se")},
-    }
-)
+_FIGURES = {name: _NUMBER for measure in MEASURES for name in (measure, f"{measure}_se")}
+WORLDS = pa.schema({"world": _TEXT, "used_for": _TEXT, "seeds": _COUNT, **_FIGURES})
 """The columns of the table of worlds."""
 
 PAGE = "index.html"
@@ -175,24 +169,23 @@ _METHOD_NAMES = ("world", "method", "knows", "view", "weighting", "metric")
 
 def summarise_rows(rows: Iterable[Row]) -> list[Row]:
     """One row for each world, method, recommender and metric."""
-    return [
-        dict(zip((*_METHOD_NAMES, "recommender"), name, strict=True)) | _summarise(several)
-        for name, several in _group(rows, (*_METHOD_NAMES, "recommender"))
-    ]
-
-
-def _summarise(rows: Sequence[Row]) -> Row:
-    removed, removed_se = find_share_removed(rows)
-    sized = [{"error_size": None if row["error"] is None else abs(row["error"])} for row in rows]
-    return {
-        "seeds": len(rows),
-        **_average(rows, "estimate", "truth", "error", "covered", "trusted"),
-        **_average(sized, "error_size"),
-        "bias_removed": removed,
-        "bias_removed_se": removed_se,
-        "effective_pairs": float(np.mean([row["effective_pairs"] for row in rows])),
-        "seconds": float(np.mean([row["seconds"] for row in rows])),
-    }
+    names = (*_METHOD_NAMES, "recommender")
+    summaries = []
+    for name, several in group_rows(rows, names):
+        removed, removed_se = find_share_removed(several)
+        sizes = [{"error_size": None if row["error"] is None else abs(row["error"])} for row in several]
+        summaries.append(
+            {
+                **dict(zip(names, name, strict=True)),
+                "seeds": len(several),
+                **_average(several, "estimate", "truth", "error", "covered", "trusted"),
+                **_average(sizes, "error_size"),
+                "bias_removed": removed,
+                "bias_removed_se": removed_se,
+                **{key: float(np.mean([row[key] for row in several])) for key in ("effective_pairs", "seconds")},
+            }
+        )
+    return summaries
 
 
 def _average(rows: Sequence[Mapping[str, Any]], *names: str) -> Row:
@@ -223,11 +216,11 @@ def summarise_rankings(rankings: Iterable[Row], rows: Iterable[Row]) -> list[Row
 
     That share is one over recommenders first, and then over seeds.
     """
-    by_name = dict(_group(rows, _METHOD_NAMES))
+    by_name = dict(group_rows(rows, _METHOD_NAMES))
     counts = ("pairs", "gains", "gains_seen", "gains_false")
     summaries = []
-    for name, several in _group(rankings, _METHOD_NAMES):
-        seeds = [scores for _, scores in _group(by_name.get(name, []), ["seed"])]
+    for name, several in group_rows(rankings, _METHOD_NAMES):
+        seeds = [scores for _, scores in group_rows(by_name.get(name, []), ["seed"])]
         shares = [{"covered": mean_and_error(row["covered"] for row in scores)[0]} for scores in seeds]
         summaries.append(
             {
@@ -254,30 +247,11 @@ def mean_and_error(values: Iterable[float | None]) -> tuple[float | None, float 
     return float(np.mean(known)), error
 
 
-def _group(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
-    """The rows that share some values, in the order in which these first come."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return list(groups.items())
-
-
 def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Row]:
     """One row for each world: means over its seeds, with standard errors."""
     rows = [{**profile, "world": world} for world, profile in profiles]
+    uses = dict.fromkeys((*SUMMARIES, INJECTED), "reporting") | dict.fromkeys(TUNING_WORLDS, "tuning")
     return [
-        {
-            "world": world,
-            "used_for": _find_use(world),
-            "seeds": len(several),
-            **_average(several, *MEASURES),
-        }
-        for (world,), several in _group(rows, ["world"])
+        {"world": world, "used_for": uses.get(world, ""), "seeds": len(several), **_average(several, *MEASURES)}
+        for (world,), several in group_rows(rows, ["world"])
     ]
-
-
-def _find_use(world: str) -> str:
-    """What a world may be used for; nothing is known of one from a folder."""
-    if world in TUNING_WORLDS:
-        return "tuning"
-    return "reporting" if world in SUMMARIES or world == INJECTED else ""

@@ -32,7 +32,6 @@ from unskew.known_truths.scored_case import (
     describe_contestant,
     find_contestants,
     find_lists,
-    is_constant,
     make_contestants,
     score_methods,
     score_truths,
@@ -40,6 +39,7 @@ from unskew.known_truths.scored_case import (
 from unskew.known_truths.yardstick_page import save_yardstick
 from unskew.known_truths.yardstick_result import MEASURES, PAGE, ROWS, WRITTEN, Row, Yardstick
 from unskew.progress import progress
+from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommenders
 from unskew.storage.files import damage_error, hash_bytes, read_json, replace_file, report_damage
 from unskew.storage.folders import check_folder_writable
@@ -100,11 +100,11 @@ def yardstick(
     --------
     >>> import unskew as us
     >>> from unskew.known_truths import yardstick
-    >>> found = yardstick("paper", seeds=1, users=300, items=100, methods=["raw", "organic"],
-    ...                      recommenders=["g1", "popular"], truth_seeds=0)
-    >>> found
+    >>> result = yardstick("paper", seeds=1, users=300, items=100, methods=["raw", "organic"],
+    ...                       recommenders=["g1", "popular"], truth_seeds=0)
+    >>> result
     Yardstick(paper: 2 methods, seeds 1)
-    >>> found.rows.column_names[:4]
+    >>> result.rows.column_names[:4]
     ['world', 'seed', 'method', 'knows']
     """
     spec = YardstickSpec(  # checks everything that can be checked before the work
@@ -217,14 +217,12 @@ class _Run:
         if known is None:
             case = source.make_people(seed, items_of)
             assert case is not None
-            contestants = self.spec.learners if lists is None else self.spec.specials
-            if lists is not None and not lists and not case.models:  # v1 and v2 are in other worlds
-                rows: list[Row] = []
-            else:
+            rows: list[Row] = []
+            if lists is None or lists or case.models:  # else v1 and v2 are in other worlds
+                contestants = self.spec.learners if lists is None else self.spec.specials
                 rows = score_truths(self._score(case, contestants, lists or {}), self.spec.questions)
             known = self._end("truth", key, {"rows": rows})
-        truths: list[Row] = known["rows"]
-        return truths
+        return list(known["rows"])
 
     def _score(self, case: Case, contestants: Mapping[str, Contestant], lists: Lists) -> ScoredCase:
         models = make_contestants(contestants, case, lists)
@@ -256,13 +254,10 @@ class _Run:
 
     def _describe_folder(self) -> list[str]:
         """What an interrupted run leaves behind, in words; nothing if there is no folder."""
-        finished = self.done - 1
-        if self.folder.path is None or finished < 1:
+        if self.folder.path is None or self.done < 2:
             return []
-        return [
-            f"{finished} of {count(self.total, 'case')} are in {self.folder.path}; use {option('resume', True)} "
-            "to do the rest"
-        ]
+        place = f"{self.done - 1} of {count(self.total, 'case')} are in {self.folder.path}"
+        return [f"{place}; use {option('resume', True)} to do the rest"]
 
 
 def _check_truths(values: dict[str, Any]) -> None:
@@ -296,11 +291,8 @@ class YardstickSpec:
     @property
     def learners(self) -> dict[str, Contestant]:
         """The recommenders that are the same in all worlds."""
-        return {
-            name: contestant
-            for name, contestant in self.contestants.items()
-            if not isinstance(contestant, str) and not is_constant(contestant)
-        }
+        models = {name: entry for name, entry in self.contestants.items() if not isinstance(entry, str)}
+        return {name: model for name, model in models.items() if not traits_of(model).constant}
 
     @property
     def specials(self) -> dict[str, Contestant]:
@@ -350,12 +342,12 @@ def hash_key(key: Mapping[str, Any]) -> str:
 
 def _read_metrics(names: AnyMetric | Iterable[AnyMetric]) -> list[Metric]:
     metrics = distinct_metrics(names)
-    for metric in metrics:
-        if isinstance(metric, UserMetric):
-            raise PolicyError(
-                f"{metric.name} is about all held-out items of a user at once, and cannot be weighted",
-                remedy="use a metric of single items, such as hit@5",
-            )
+    wrong = next((metric for metric in metrics if isinstance(metric, UserMetric)), None)
+    if wrong is not None:
+        raise PolicyError(
+            f"{wrong.name} is about all held-out items of a user at once, and cannot be weighted",
+            remedy="use a metric of single items, such as hit@5",
+        )
     return metrics
 
 
@@ -421,8 +413,8 @@ class YardstickFolder:
             entries = read_json(path)
         except FileError as error:
             raise damage_error(path, error.message, _COMPUTE_AGAIN) from None
-        same = isinstance(entries, dict) and entries.get("kind") == _KIND
-        if not same or entries.get("key") != json.loads(json.dumps(key, default=str)):
+        names = {"kind": _KIND, "key": json.loads(json.dumps(key, default=str))}
+        if not isinstance(entries, dict) or names != {name: entries.get(name) for name in names}:
             raise damage_error(path, "it is not of the case that its name says", _COMPUTE_AGAIN)
         if entries.get("checksum") != _sum_up(entries.get("found")):
             raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)

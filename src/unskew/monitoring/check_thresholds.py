@@ -1,4 +1,4 @@
-"""Holding a date against thresholds: has the item mix moved, can weights undo it, is a change unexplained?"""
+"""Checking a date against thresholds: has the item mix moved, can weights undo it, is a change unexplained?"""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check(
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Check:
-    """Hold the item mix, the weights and the changes of scores at a date against thresholds.
+    """Check the item mix, the weights and the changes of scores at a date against thresholds.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def check(
     --------
     >>> import unskew as us
     >>> log = us.simulate(users=300, items=60, seed=2).log
-    >>> found = us.check(log, at=480, reference=300, thresholds={"max_drift": 0.05, "max_bound": 0.05})
-    >>> found.passed, [(one.threshold, one.crossed) for one in found.thresholds]
+    >>> result = us.check(log, at=480, reference=300, thresholds={"max_drift": 0.05, "max_bound": 0.05})
+    >>> result.passed, [(figure.threshold, figure.crossed) for figure in result.thresholds]
     (False, [('max_drift', True), ('max_bound', False)])
     """
     limits = Thresholds.of(thresholds)
@@ -235,16 +235,16 @@ class _Findings:
         return float(shares.sum() ** 2 / (shares * shares).sum())
 
     def _changes(self) -> list[Change]:
-        """What every recommender changed by; refuses where that cannot be told, which must not pass for well."""
+        """What every recommender changed by; refuses if one is unknown, which must not pass for well."""
         assert self.report is not None
         changes = [change for change in self.report.changes if change.comparable]
         missing = sorted(set(self.recommenders) - {change.recommender for change in changes})
         if not changes or missing:
-            whose = ", ".join(missing) or "these scores"
             reasons = [str(change) for change in self.report.changes if not change.comparable]
             why = "; ".join([*reasons, *self.report.notes]) or "the profiles of the reference date are not known"
             raise PolicyError(
-                f"there is no change of {whose} since the reference date to check ({why})",
+                f"there is no change of {', '.join(missing) or 'these scores'} since the reference date to check "
+                f"({why})",
                 remedy="compare with a date of the log, and give recommenders that can be scored at both dates",
             )
         return changes
@@ -257,14 +257,15 @@ class _Findings:
         rest, whose = change.beyond_mix, f"{change.recommender}, {change.metric}"
         if math.isnan(rest.low) or math.isnan(rest.high):
             raise EmptyError(
-                f"how sure the change of {whose} is cannot be told: too few users are behind it",
+                f"too few users for an interval of the change of {whose}",
                 remedy="take dates at which more users have a profile",
             )
-        sure = max(rest.low, -rest.high, 0.0)
-        value = sure
+        value = max(rest.low, -rest.high, 0.0)
+        shown = _points(value)
         if relative:
-            value = _divide(sure, change.score_reference)
-        shown = f"{percent(value)} of the score then" if relative else _points(value)
+            whole = change.score_reference
+            value = value / whole if whole > 0 else math.inf if value > 0 else 0.0
+            shown = f"{percent(value)} of the score then"
         direction = "rose" if rest.value > 0 else "fell"
         interval = f"[{100 * rest.low:+z.2f}, {100 * rest.high:+z.2f}]"
         doubt = ""
@@ -295,22 +296,12 @@ def _judge(verdict: Verdict, fails: str) -> CheckedThreshold:
     return CheckedThreshold("fail_if", float(crossed), 0.0, crossed, name, metric, summary, message, decision)
 
 
-def _divide(part: float, whole: float) -> float:
-    if whole > 0:
-        return part / whole
-    return math.inf if part > 0 else 0.0
-
-
 def _points(value: float) -> str:
     return f"{100 * value:.2f} points"
 
 
 def _count(value: float) -> str:
     return thousands(round(value))
-
-
-def _figure(value: float) -> str:
-    return f"{value:g}"
 
 
 def _find(
@@ -321,13 +312,13 @@ def _find(
     meaning: str,
     *,
     least: bool = False,
-    show: Callable[[float], str] = _figure,
+    show: Callable[[float], str] = "{:g}".format,
     recommender: str | None = None,
     metric: str | None = None,
 ) -> CheckedThreshold:
     """A figure beside its threshold, which it must not exceed or, if that is the `least`, fall short of."""
     crossed = value < limit if least else value > limit
-    summary = f"{figure} ({'at least' if least else 'limit'} {show(limit)}{' wanted' if least else ''})"
+    summary = f"{figure} ({f'at least {show(limit)} wanted' if least else f'limit {show(limit)}'})"
     message = f"{summary}: {meaning}." if crossed else f"{summary}."
     message = message[0].upper() + message[1:]
     return CheckedThreshold(threshold, value, limit, crossed, recommender, metric, summary, message)

@@ -28,6 +28,7 @@ from unskew.over_time.timeline_table import (
     is_same_mix,
 )
 from unskew.storage.files import damage_error
+from unskew.text import group_rows
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def read_done_dates(
         )
     if files.probabilities is not None:
         saved = Timeline.load(path, probabilities=files.probabilities)
-    keeps_other = _is_same_end(saved.options.get(BOTH_ENDS), options[BOTH_ENDS])
+    had, wanted = saved.options.get(BOTH_ENDS), options[BOTH_ENDS]
+    keeps_other = isinstance(had, Mapping) and wanted is not None and had.get("hash") == wanted["hash"]
     for starts in (saved.starts, *([saved.other_starts] if keeps_other else [])):
         sizes = {len(theta) for theta in starts.values()}
         if starts.keys() != set(spec.tops) or (former_end is None and sizes != {len(spec.log.items)}):
@@ -93,10 +95,6 @@ def read_done_dates(
     if former_end is not None:
         return done, {}
     return done, {options["view"]: saved.starts, **({OTHER_VIEW: saved.other_starts} if keeps_other else {})}
-
-
-def _is_same_end(had: Any, wanted: Any) -> bool:
-    return isinstance(had, Mapping) and isinstance(wanted, Mapping) and had.get("hash") == wanted.get("hash")
 
 
 def _list_settled(
@@ -165,7 +163,5 @@ def _strip_hash(value: Any) -> Any:
 
 
 def _group_by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
-    by_date: dict[Label, list[tuple[Any, ...]]] = {}
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        by_date.setdefault(row[0], []).append(row)
-    return by_date
+    groups = group_rows(table.to_pylist(), ["at"])
+    return {at: [tuple(row.values()) for row in rows] for (at,), rows in groups}

@@ -106,8 +106,8 @@ def weigh_date(
             alignments[drops] = Alignment.of(part, reference, policy)
         alignment = alignments[drops]
         if not weightings:
-            before = alignment.divergence_before
-            weightings.append(DatedWeighting(part.weigh(), alignment.p_before, before, alignment.bound_before))
+            distances = (alignment.divergence_before, alignment.bound_before)
+            weightings.append(DatedWeighting(part.weigh(), alignment.p_before, *distances))
         fit = fit_alignment(alignment, options, starts.get(options.top))
         q, divergence, status = fit.solution.q, fit.solution.divergence, fit.solution.status
         weightings.append(DatedWeighting(fit.weighting(), q, divergence, fit.bound, status != "unfinished"))
@@ -236,10 +236,10 @@ def timeline(
     --------
     >>> import unskew as us
     >>> log = us.simulate(users=300, items=60, seed=2).log
-    >>> made = us.timeline(log, {"g1": "constant:1,3,5"}, reference=300, end=450, every=60, top=[5])
-    >>> made
+    >>> series = us.timeline(log, {"g1": "constant:1,3,5"}, reference=300, end=450, every=60, top=[5])
+    >>> series
     Timeline(4 dates from 300 to 450: 12 rows of g1)
-    >>> made.rows.column_names[:6]
+    >>> series.rows.column_names[:6]
     ['at', 'recommender', 'metric', 'view', 'weighting', 'top']
     """
     known = Knowledge.of(knowledge, view)
@@ -313,9 +313,7 @@ def _plan_work(
     work = WorkEstimate.of(models, snapshots, rule)
     if resume and options.may_draw and files.rows is not None and files.rows.exists():
         before = Timeline.load(files.rows).options.get("sample")
-        if (
-            before is None or type(before) is int
-        ):  # what else there may be in a file is refused when it is continued
+        if before is None or type(before) is int:  # anything else is refused when the file is continued
             work = replace(work, sample=before, by_default=before is not None)
     elif must_draw(work, options, spec.metrics):
         work = work.draw()
@@ -403,15 +401,11 @@ class _Run:
                 self._write()
             raise
         self._write()
-        self._warn_of_missing()
-        return self._result()
-
-    def _warn_of_missing(self) -> None:
-        """Say once that lists external lack some users, which they may do at every date."""
-        if self.missing:
+        if self.missing:  # said once: external lists may lack users at every date
             more = len(self.missing) - 1
             others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
             warn(f"{self.missing[0]}{others}")
+        return self._result()
 
     def _compute(self, moment: Moment, spec: TimelineSpec) -> tuple[DoneDate, Starts]:
         """Score at one date and one end; and its weights, for the next date to start from."""

@@ -6,10 +6,10 @@ Lines can be switched off on the page. The page of a saved timeline has no log b
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unskew import __version__
 from unskew.data.times import Label, TimeAxis, Windows, read_windows
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import GREY, SOLID, adapt_chart, apply_theme, assign_strokes
@@ -17,8 +17,9 @@ from unskew.drawing.time_charts import draw_lines_over_time
 from unskew.errors import InputError, option
 from unskew.evaluation.score import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
 from unskew.show.report_page import ReportPage
+from unskew.show.report_sections import describe_making
 from unskew.show.report_words import WHY_MIX, bias_words, explain_metric
-from unskew.text import percent, shorten_spec, show_name, thousands
+from unskew.text import group_rows, percent, shorten_spec, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -44,7 +45,6 @@ def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows,
     ]
     if metric is None and len(timeline.probabilities):
         charts.append(draw_item_shares(timeline, windows, names).properties(title="share of the item mix"))
-    reference = str(timeline.options.get("reference", "")).partition(" ")[0]
     lines = ["Dashed: no item weights; solid: re-weighted to the item mix of the reference date; bands: intervals"]
     if timeline.other_end is not None:
         lines = ["Re-weighted to the item mix of the reference date; bands: the range from one end to the other"]
@@ -52,7 +52,11 @@ def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows,
     if len(charts) > 1:
         scales: Any = dict.fromkeys(("color", "shape", "strokeDash", "strokeWidth"), "independent")
         whole = alt.vconcat(*charts, spacing=26).resolve_scale(**scales)
-    return apply_theme(whole, f"Scores over time, compared with {reference}", lines)
+    return apply_theme(whole, f"Scores over time, compared with {_name_reference(timeline)}", lines)
+
+
+def _name_reference(timeline: Timeline) -> str:
+    return str(timeline.options.get("reference", "")).partition(" ")[0]
 
 
 def metrics_of(timeline: Timeline) -> list[str]:
@@ -75,17 +79,11 @@ def draw_scores(timeline: Timeline, metric: str, windows: Sequence[Row], *, lege
     rows = list_series(timeline, metric)
     other = {(row["at"], row["recommender"]): row["value"] for row in rows if row["view"] != "all"}
     share = all(0 <= row["value"] <= 1 for row in rows)  # a metric of one's own may have other limits
-    drawn = [
-        {
-            "at": row["at"],
-            "name": show_name(row["recommender"]),
-            "kind": row["kind"],
-            "value": row["value"],
-            **_find_band(row, other if timeline.other_end else None),
-            "shown": _write_score(row, share),
-        }
-        for row in rows
-    ]
+    drawn = []
+    for row in rows:
+        figures = {"value": row["value"], **_find_band(row, other if timeline.other_end else None)}
+        names = {"at": row["at"], "name": show_name(row["recommender"]), "kind": row["kind"]}
+        drawn.append({**names, **figures, "shown": _write_score(row, share)})
     dashes = {row["kind"]: row["dash"] for row in rows}
     kinds = dict(sorted(dashes.items(), key=lambda kind: kind[1] == SOLID))  # which is drawn last
     strokes = assign_strokes(show_name(name) for name in recommenders_of(timeline))
@@ -104,10 +102,10 @@ def list_series(timeline: Timeline, metric: str) -> list[Row]:
     """
     rows = [row for row in timeline.rows.to_pylist() if row["metric"] == metric]
     if timeline.other_end is None:
-        return [
-            {**row, "kind": name_kind(row["weighting"], row["top"], row["view"]), "dash": _find_dash(row)}
-            for row in rows
-        ]
+        for row in rows:
+            row["kind"] = name_kind(row["weighting"], row["top"], row["view"])
+            row["dash"] = DASH if row["weighting"] == RAW else SOLID if row["top"] is None else DOTS
+        return rows
     weighted = [row for row in rows if row["weighting"] != RAW and row["top"] is None]
     other = {"kind": name_other_end(timeline.other_end["since"]), "dash": DASH}
     logged = {"kind": REWEIGHTED if weighted else AS_LOGGED, "dash": SOLID}
@@ -120,18 +118,11 @@ def draw_item_shares(
     """The raw share of each recorded item in the item mix."""
     rows = [row for row in timeline.probabilities.to_pylist() if row["weighting"] == RAW]
     labels = label_items(dict.fromkeys(row["item"] for row in rows), names)
-    drawn = [
-        {
-            "at": row["at"],
-            "name": labels[row["item"]],
-            "kind": RAW,
-            "value": row["probability"],
-            "low": None,
-            "high": None,
-            "shown": percent(row["probability"], 3),
-        }
-        for row in rows
-    ]
+    drawn = []
+    for row in rows:
+        figures = {"value": row["probability"], "low": None, "high": None}
+        words = {"name": labels[row["item"]], "kind": RAW, "shown": percent(row["probability"], 3)}
+        drawn.append({"at": row["at"], **figures, **words})
     strokes = assign_strokes(labels.values())
     return draw_lines_over_time(
         drawn, strokes, title="share of the item mix", windows=windows, log=True, legend=legend
@@ -141,11 +132,9 @@ def draw_item_shares(
 def label_items(items: Mapping[Any, Any], names: Mapping[Any, str]) -> dict[Any, str]:
     """A label for each item: its name, and its id as well where two would have the same."""
     labels = {item: show_name(names.get(item, item), 36) for item in items}
-    seen: dict[str, int] = {}
-    for label in labels.values():
-        seen[label] = seen.get(label, 0) + 1
+    uses = Counter(labels.values())
     return {
-        item: label if seen[label] == 1 else f"{label} ({show_name(item, 20)})" for item, label in labels.items()
+        item: label if uses[label] == 1 else f"{label} ({show_name(item, 20)})" for item, label in labels.items()
     }
 
 
@@ -159,10 +148,6 @@ def place_windows(dates: Sequence[Label], campaigns: Windows) -> list[Row]:
     ]
 
 
-def _find_dash(row: Row) -> tuple[int, ...]:
-    return DASH if row["weighting"] == RAW else SOLID if row["top"] is None else DOTS
-
-
 def _find_band(row: Row, other: Mapping[tuple[Label, str], float] | None) -> Row:
     """From where to where the band of a score reaches: its interval or, as logged, to its `other` end."""
     if other is None:
@@ -172,12 +157,9 @@ def _find_band(row: Row, other: Mapping[tuple[Label, str], float] | None) -> Row
 
 
 def _write_score(row: Row, share: bool) -> str:
-    if math.isnan(row["low"]):
-        return percent(row["value"]) if share else f"{row['value']:.4g}"
-    low, high = row["low"], row["high"]
-    if share:
-        return f"{percent(row['value'])} [{100 * low:.2f}, {100 * high:.2f}]"
-    return f"{row['value']:.4g} [{low:.4g}, {high:.4g}]"
+    text = percent(row["value"]) if share else f"{row['value']:.4g}"
+    limits = (f"{100 * row[end]:.2f}" if share else f"{row[end]:.4g}" for end in ("low", "high"))
+    return text if math.isnan(row["low"]) else f"{text} [{', '.join(limits)}]"
 
 
 _LINES = (
@@ -209,34 +191,28 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     for metric in metrics_of(timeline):
         chart = adapt_chart(draw_scores(timeline, metric, windows, legend=False))
         caption = describe_series(timeline, metric)
-        toggles = _make_toggles(timeline, metric)
+        dashes = {row["kind"]: row["dash"] for row in list_series(timeline, metric)}
+        kinds = [Line(kind, GREY, _BOX_DASHES[dash]) for kind, dash in dashes.items()]
+        toggles = [Toggles("Recommenders", _make_lines(recommenders_of(timeline))), Toggles("Kinds", kinds)]
         sections.append(Section(metric, "", chart, level=3, caption=caption, adapts=True, toggles=toggles))
     if len(timeline.probabilities):
         items = dict.fromkeys(timeline.probabilities.column("item").to_pylist())
         labels = label_items(items, names)
         text = f"The items whose share of the item mix changed most, {where}."
         chart = adapt_chart(draw_item_shares(timeline, windows, names, legend=False))
-        sections.append(
-            Section(
-                "Shares of items over time",
-                text,
-                chart,
-                anchor="shares",
-                caption=_describe_items(timeline, labels),
-                adapts=True,
-                toggles=[Toggles("Items", _make_lines(labels.values()))],
-            )
-        )
+        caption, toggles = _describe_items(timeline, labels), [Toggles("Items", _make_lines(labels.values()))]
+        look: Any = {"anchor": "shares", "caption": caption, "toggles": toggles, "adapts": True}
+        sections.append(Section("Shares of items over time", text, chart, **look))
     return sections
 
 
 def describe_series(timeline: Timeline, metric: str) -> str:
     """From where to where each line goes, in words."""
-    ends: dict[tuple[str, str], list[float]] = {}
-    for row in list_series(timeline, metric):
-        if row["top"] is None:
-            ends.setdefault((show_name(row["recommender"], 28), row["kind"]), []).append(row["value"])
-    spans = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
+    rows = [row for row in list_series(timeline, metric) if row["top"] is None]
+    spans = [
+        f"{show_name(name, 28)}, {kind}: {percent(line[0]['value'])} to {percent(line[-1]['value'])}"
+        for (name, kind), line in group_rows(rows, ("recommender", "kind"))
+    ]
     return f"{'; '.join(spans)}."
 
 
@@ -256,25 +232,17 @@ def _describe_ends(end: Mapping[str, Any]) -> str:
     )
 
 
-def _make_toggles(timeline: Timeline, metric: str) -> Sequence[Toggles]:
-    dashes = {row["kind"]: row["dash"] for row in list_series(timeline, metric)}
-    return [
-        Toggles("Recommenders", _make_lines(recommenders_of(timeline))),
-        Toggles("Kinds", [Line(kind, GREY, _BOX_DASHES[dash]) for kind, dash in dashes.items()]),
-    ]
-
-
 def _make_lines(names: Iterable[str]) -> list[Line]:
     strokes = assign_strokes(map(show_name, names))
     return [Line(name, stroke.colour, shape=stroke.shape) for name, stroke in strokes.items()]
 
 
 def _describe_items(timeline: Timeline, labels: Mapping[Any, str]) -> str:
-    ends: dict[Any, list[float]] = {}
-    for row in timeline.probabilities.to_pylist():
-        if row["weighting"] == RAW:
-            ends.setdefault(row["item"], []).append(row["probability"])
-    spans = [f"{labels[item]}: {percent(v[0], 3)} to {percent(v[-1], 3)}" for item, v in ends.items()]
+    rows = [row for row in timeline.probabilities.to_pylist() if row["weighting"] == RAW]
+    spans = [
+        f"{labels[item]}: {percent(line[0]['probability'], 3)} to {percent(line[-1]['probability'], 3)}"
+        for (item,), line in group_rows(rows, ["item"])
+    ]
     return f"{'; '.join(spans)}."
 
 
@@ -282,7 +250,6 @@ def make_timeline_page(
     timeline: Timeline, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None, command: str = ""
 ) -> ReportPage:
     """The scores over time, and what can be said without the log: no split of changes, and no weights."""
-    reference = str(timeline.options.get("reference", "")).partition(" ")[0]
     metric = metrics_of(timeline)[0]
     answer = Section(
         "The answer",
@@ -295,11 +262,8 @@ def make_timeline_page(
     ]
     cards.append(Section("What the data cannot tell", "", level=3, notes=_describe_limits(timeline)))
     options = [
-        [name, _write(value)] for name, value in timeline.settings.items() if value not in (None, [], "", False)
+        (name, _write(value)) for name, value in timeline.settings.items() if value not in (None, [], "", False)
     ]
-    rows = [["", ""], ["unskew", __version__], *options]
-    text = "This command makes the page again:" if command else ""
-    making = Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=command)
     warnings = []
     if not timeline.complete:
         warnings.append("the timeline is not complete: some of the dates that were asked for are missing")
@@ -312,10 +276,10 @@ def make_timeline_page(
         report=None,
         answers=[answer, *cards],
         over_time=timeline.page_sections(campaigns=campaigns, names=names),
-        made=[making],
+        made=[describe_making(options, command)],
         warnings=warnings,
         names=names or {},
-        title=f"Offline scores over time, compared with {reference}",
+        title=f"Offline scores over time, compared with {_name_reference(timeline)}",
     )
 
 

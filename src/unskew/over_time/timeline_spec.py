@@ -72,10 +72,8 @@ def grid_of(
             raise PolicyError(f"give {option('dates')}, or {steps}, not both")
         grid = _read_dates(log, dates)
     else:
-        first, last = (
-            log.moment(_value_or(start, _value_or(otherwise, log.first))),
-            log.moment(_value_or(end, log.last)),
-        )
+        begin = next(value for value in (start, otherwise, log.first) if value is not None)
+        first, last = log.moment(begin), log.moment(log.last if end is None else end)
         for moment in (first, last):
             refuse_compact_date(log.axis, moment, log.span)
         if start is None and otherwise is not None and first.tick > last.tick:
@@ -138,10 +136,6 @@ def _check_range(log: Log, grid: list[Moment]) -> None:
         )
 
 
-def _value_or(value: Any, default: Any) -> Any:
-    return default if value is None else value
-
-
 @dataclass(frozen=True)
 class TimelineSpec:
     """All but the dates."""
@@ -175,20 +169,15 @@ class TimelineSpec:
             if not isinstance(self.reference, Marginal):
                 Marginal.of(self.reference)  # refuses what is no reference
             raise PolicyError("the reference has no date", remedy=remedy)
+        span = f"from {self.log.first} to {self.log.last}"
         try:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
-            raise PolicyError(
-                f"the reference date {at} is not a time of this log, which runs from {self.log.first} to "
-                f"{self.log.last}",
-                remedy=remedy,
-            ) from None
+            problem = f"the reference date {at} is not a time of this log, which runs {span}"
+            raise PolicyError(problem, remedy=remedy) from None
         if before:
-            raise PolicyError(
-                f"the reference date {at} is before the log begins: it runs from {self.log.first} to "
-                f"{self.log.last}",
-                remedy=remedy,
-            )
+            problem = f"the reference date {at} is before the log begins: it runs {span}"
+            raise PolicyError(problem, remedy=remedy)
         return at
 
     def snapshot(self, moment: Moment) -> Snapshot:
@@ -360,10 +349,12 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
     """P(u) in words; of one that was given by hand, with a check sum of its numbers."""
     if name != "given":
         return name
-    numbers = np.asarray(prior, dtype=np.float64) if not isinstance(prior, Mapping) else np.zeros(len(log.users))
     if isinstance(prior, Mapping):
+        numbers = np.zeros(len(log.users))
         codes, values = require_codes_of_mapping(log.users, prior, option("p_user"))
         numbers[codes[codes >= 0]] = values[codes >= 0]
+    else:
+        numbers = np.asarray(prior, dtype=np.float64)
     return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"
 
 

@@ -74,16 +74,9 @@ Starts = Mapping[int | None, Floats]
 
 _MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
-    ("recommender", pa.string()),
-    ("metric", pa.string()),
-    ("view", pa.string()),
-    ("weighting", pa.string()),
+    *((name, pa.string()) for name in ("recommender", "metric", "view", "weighting")),
     ("top", pa.int64()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("divergence", pa.float64()),
-    ("bound", pa.float64()),
+    *((name, pa.float64()) for name in ("value", "low", "high", "divergence", "bound")),
     ("too_few_hits", pa.bool_()),
     ("held_out", pa.string()),
 ]
@@ -210,12 +203,7 @@ class Timeline:
         """Write the rows as Parquet, and the probabilities of items to a file of their own; or ``.csv`` files."""
         if probabilities is not None:  # first: the file of the rows says which dates are done
             write_table(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
-        about = {
-            "options": self.options,
-            "unfinished": self.unfinished,
-            "complete": self.complete,
-            "history": self.history,
-        }
+        about = {name: getattr(self, name) for name in ("options", "unfinished", "complete", "history")}
         starts = {
             f"{prefix}{'all' if top is None else top}": pa.array(theta)
             for prefix, by_top in (("", self.starts), (_OTHER, self.other_starts))
@@ -229,9 +217,9 @@ class Timeline:
 
         >>> import tempfile, unskew as us
         >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
-        >>> made = us.timeline(log, "constant:1", reference=4)
+        >>> series = us.timeline(log, "constant:1", reference=4)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made.save(folder + "/timeline.parquet")
+        ...     series.save(folder + "/timeline.parquet")
         ...     Timeline.load(folder + "/timeline.parquet")
         Timeline(2 dates from 4 to 5: 4 rows of constant:1)
         """
@@ -254,12 +242,8 @@ class Timeline:
             )
         if probabilities is None:
             return timeline
-        return replace(timeline, probabilities=timeline._shares(path, probabilities))
-
-    def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
-        """The probabilities that were saved with it."""
         table, about = _read(Path(probabilities), "probabilities")
-        if not _is_made_alike(about.get("options"), self.options):
+        if not _is_made_alike(about.get("options"), timeline.options):
             raise InputError(
                 f"{probabilities} was made with other options than {path}",
                 remedy="give the file that was written with it, or remove both to begin again",
@@ -268,7 +252,7 @@ class Timeline:
         with report_damage(probabilities, BEGIN_AGAIN):
             at, item = (table.schema.field(name).type for name in ("at", "item"))
             _require_columns(table, probabilities_table([], at, item))
-        return table
+        return replace(timeline, probabilities=table)
 
 
 def is_timeline(path: str) -> bool:
@@ -284,8 +268,7 @@ def is_timeline(path: str) -> bool:
 def _is_made_alike(first: Any, second: Mapping[str, Any]) -> bool:
     if not isinstance(first, Mapping) or not is_same_mix(first.get(REFERENCE_MIX), second.get(REFERENCE_MIX)):
         return False
-    plain = ({name: value for name, value in each.items() if name != REFERENCE_MIX} for each in (first, second))
-    return next(plain) == next(plain)
+    return {**first, REFERENCE_MIX: None} == {**second, REFERENCE_MIX: None}
 
 
 def _require_columns(table: pa.Table, like: pa.Table) -> None:

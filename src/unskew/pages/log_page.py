@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,49 +42,32 @@ def profile_section(before: Slice | None, now: Slice) -> Section:
     strokes = dict(zip(names, [Stroke(GREY), Stroke(BLUE)][-len(dates) :], strict=True))
     largest = max(int(part.sizes().max(initial=1)) for part in dates)
     rows: list[dict[str, Any]] = []
+    sentences = []
     for part, name in zip(dates, names, strict=True):
         sizes = part.sizes()
         sizes = sizes[sizes > 0]
-        for low, high in _classes(largest):
+        median, single = count(round(float(np.median(sizes))), "item"), float((sizes == 1).mean())
+        sentences.append(
+            f"On {part.at}: {thousands(len(sizes))} users; median {median}, mean {sizes.mean():.1f}; "
+            f"{percent(single, 1)} have only one."
+        )
+        for low, high in _list_classes(largest):
             users = int(((sizes >= low) & (sizes <= high)).sum())
             share = users / max(len(sizes), 1)
-            rows.append(
-                {
-                    "name": str(low) if low == high else f"{thousands(low)}–{thousands(high)}",
-                    "group": name,
-                    "share": share,
-                    "shown": f"{percent(share)}, {thousands(users)} users",
-                }
-            )
-    sentences = [_describe(part) for part in dates]
+            label = str(low) if low == high else f"{thousands(low)}–{thousands(high)}"
+            words = f"{percent(share)}, {thousands(users)} users"
+            rows.append({"name": label, "group": name, "share": share, "shown": words})
     text = f"{' '.join(sentences)} The fewer items users have, the less any weighting can change."
-    chart = adapt_chart(
-        draw_share_groups(rows, strokes, title="share of users", across="items of a user", legend=False)
-    )
+    chart = adapt_chart(draw_share_groups(rows, strokes, title="share of users", across="items of a user"))
     key = Toggles("Dates", [Line(name, stroke.colour) for name, stroke in strokes.items()])
     return Section(
         "How many items users have", text, chart, anchor="profiles", label=text, adapts=True, toggles=[key]
     )
 
 
-def _classes(largest: int) -> list[tuple[int, int]]:
+def _list_classes(largest: int) -> list[tuple[int, int]]:
     """1, 2, 3, 4 to 7, 8 to 15 and so on."""
-    classes = [(1, 1), (2, 2), (3, 3)]
-    low = 4
-    while low <= largest:
-        classes.append((low, 2 * low - 1))
-        low *= 2
-    return classes
-
-
-def _describe(part: Slice) -> str:
-    sizes = part.sizes()
-    sizes = sizes[sizes > 0]
-    single = float((sizes == 1).mean())
-    return (
-        f"On {part.at}: {thousands(len(sizes))} users; median {count(round(float(np.median(sizes))), 'item')}, "
-        f"mean {sizes.mean():.1f}; {percent(single, 1)} have only one."
-    )
+    return [(1, 1), (2, 2), (3, 3), *((2**k, 2 ** (k + 1) - 1) for k in range(2, largest.bit_length()))]
 
 
 ABOUT = 16
@@ -154,15 +137,6 @@ class LogPage:
     page: ReportPage  # both as a page
 
 
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """How a page is made again: the command, what was said to be known, and the seed of all that is random."""
-
-    command: str = ""
-    seed: int = 0
-    known: Sequence[tuple[str, str]] = field(default_factory=list)
-
-
 def make_log_page(
     log: Log,
     recommenders: AnyRecommenders,
@@ -173,7 +147,7 @@ def make_log_page(
     saved: Timeline | None = None,
     campaigns: Windows = (),
     names: Mapping[Any, str] | None = None,
-    making: Making | None = None,
+    page_command: str = "",
     warnings: Sequence[str] = (),
     **options: Any,
 ) -> LogPage:
@@ -185,7 +159,7 @@ def make_log_page(
     - `saved`: a timeline that was computed before, instead of a new one.
     - `campaigns`: when something was recommended: marked in the charts.
     - `names`: what items are called.
-    - `making`: how the page is made again.
+    - `page_command`: the command that makes the page again.
     - `warnings`: a list to which others may still add: what was warned of on the way.
     - `**options`: as for `report`; those that `timeline` takes as well are given to both.
     """
@@ -217,7 +191,7 @@ def make_log_page(
         over_time=series.page_sections(campaigns=campaigns, names=names),
         moved=[moved_section(moved, names or {})],
         profiles=[profile_section(before, view.at(at, **priors))],
-        made=[_describe_making(answer, view, making or Making())],
+        made=[_describe_making(answer, view, int(options.get("seed", 0)), page_command)],
         warnings=warnings,
         names=names or {},
     )
@@ -312,13 +286,12 @@ def _afford_dates(grid: list[Moment], by_name: Mapping[str, Recommender], now: S
     return chosen
 
 
-def _describe_making(answer: Report, log: Log, making: Making) -> Section:
-    print_ = fingerprint_log(log)
-    data = ", ".join(f"{thousands(print_[name])} {name}" for name in ("users", "items", "interactions"))
+def _describe_making(answer: Report, log: Log, seed: int, command: str) -> Section:
+    fingerprint = fingerprint_log(log)
+    data = ", ".join(f"{thousands(fingerprint[name])} {name}" for name in ("users", "items", "interactions"))
     rows = [
-        ("data", f"{data}, from {print_['first']} to {print_['last']}"),
-        ("fingerprint", str(print_["hash"])),
-        ("seed", str(making.seed)),
-        *making.known,
+        ("data", f"{data}, from {fingerprint['first']} to {fingerprint['last']}"),
+        ("fingerprint", str(fingerprint["hash"])),
+        ("seed", str(seed)),
     ]
-    return made_section(answer, rows, making.command)
+    return made_section(answer, rows, command)

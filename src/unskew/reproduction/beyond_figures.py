@@ -5,53 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
+from operator import itemgetter
 from typing import Any
 
 import altair as alt
 import pyarrow as pa
 
-from unskew.data.log import Log
-from unskew.drawing.theme import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    NAVY,
-    OCHRE,
-    PALE,
-    PURPLE,
-    Label,
-    Span,
-    Stroke,
-    apply_theme,
-    colour_by,
-    dash_by,
-    end_labels,
-    fit_span,
-    inline_data,
-    log_ticks,
-    number_axis,
-    percent_axis,
-    percent_digits,
-    shape_by,
-    wrap_lines,
-)
+from unskew.drawing import theme
+from unskew.drawing.theme import Label, Span, Stroke
 from unskew.errors import ConvergenceWarning, warn
 from unskew.evaluation.evaluate_one import rank_held_out
-from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.progress import progress
-from unskew.reproduction.figure import (
-    METHOD_NAMES,
-    RAW_COLOUR,
-    Figure,
-    format_number,
-    format_percent,
-)
+from unskew.reproduction.figure import METHOD_NAMES, RAW_COLOUR, Figure, format_number, format_percent
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.text import enumerate_words
 from unskew.views.dropping import organic
 from unskew.weights.fit_weights import fit_weights
-from unskew.weights.item_weights import ItemWeights
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
 """The two questions that a score can answer; each has a truth of its own."""
@@ -84,25 +53,25 @@ def _measure_fit(now: Any, before: Any, label: str, p: int | None, method: str) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is what is shown
         fits = [fit_weights(now, before, top=p, method=method) for _ in range(_REPEATS)]
-    first_fit = fits[0]
+    fit, report = fits[0], fits[0].report
     return {
-        "p": first_fit.report.fitted,
+        "p": report.fitted,
         "method": method,
         "items": label,
-        "passes": first_fit.report.passes,
+        "passes": report.passes,
         "seconds": min(fit.report.seconds for fit in fits),
-        "divergence": first_fit.divergence,
-        "bound": first_fit.bound,
-        "least_bound": first_fit.report.bound_least if p is None else None,
-        "status": first_fit.status,
+        "divergence": fit.divergence,
+        "bound": fit.bound,
+        "least_bound": report.bound_least if p is None else None,
+        "status": fit.status,
     }
 
 
 MAIN = "scaling"
 FIT_STROKES = {
-    "descent": Stroke(OCHRE, (6, 3), shape="square"),
-    "lbfgs": Stroke(PURPLE, (2, 2), shape="triangle-up"),
-    MAIN: Stroke(NAVY, shape="diamond"),
+    "descent": Stroke(theme.OCHRE, (6, 3), shape="square"),
+    "lbfgs": Stroke(theme.PURPLE, (2, 2), shape="triangle-up"),
+    MAIN: Stroke(theme.NAVY, shape="diamond"),
 }
 MEASURES = {
     "seconds": ("time (s)", "s"),
@@ -115,9 +84,9 @@ ROOM = 80
 TRUTH = "truth"
 ESTIMATES = {
     "raw": Stroke(RAW_COLOUR, shape="circle"),
-    "item weights": Stroke(BLUE, shape="square"),
-    "organic view": Stroke(GREEN, shape="triangle-up"),
-    "organic view + item weights": Stroke(NAVY, shape="diamond"),
+    "item weights": Stroke(theme.BLUE, shape="square"),
+    "organic view": Stroke(theme.GREEN, shape="triangle-up"),
+    "organic view + item weights": Stroke(theme.NAVY, shape="diamond"),
 }
 FAR = 8.0
 """An axis that spans this factor or more is one of orders of magnitude."""
@@ -131,16 +100,14 @@ def draw_cost(table: pa.Table) -> Figure:
     """
     rows = [row | {"points": 100 * row["bound"]} for row in table.to_pylist()]
     panels = [_draw_cost_panel(rows, field) for field in MEASURES]
-    grid: Any = alt.concat(*panels, columns=2, spacing=20, align="each")
+    grid = alt.concat(*panels, columns=2, spacing=20, align="each")
     title = "What more weights cost, and what they bring"
     subtitle = (
         "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
         "item mixes. Diamond: all items at once, by scaling. Fits end at the default tolerance, 1e-4, or after "
         "2 000 passes"
     )
-    sentence = cost_sentence(rows)
-    chart = apply_theme(grid, title, wrap_lines(subtitle, 830), sentence)
-    return Figure(7, "figure-7-cost", title, chart, sentence, table)
+    return Figure.of(7, "figure-7-cost", table, grid, title, subtitle, cost_sentence(rows))
 
 
 def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
@@ -148,7 +115,7 @@ def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
     least = [100 * row["least_bound"] for row in rows if field == "points" and row.get("least_bound")]
     values = [row[field] for row in rows] + least
     log = min(values) > 0 and max(values) / min(values) >= FAR
-    span = fit_span(values, height, zero=not log, log=log)
+    span = theme.fit_span(values, height, zero=not log, log=log)
     sizes = sorted({row["p"] for row in rows})
     names = {row["p"]: "all" for row in rows if row["items"] == "all items"}
     across = Span(sizes[0] / 1.25, sizes[-1] * 1.25, width, log=True)
@@ -161,22 +128,21 @@ def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
         labelSeparation=4,
         labelFontSize=10.5,
     )
-    axis = number_axis(log_ticks(span.low, span.high)) if log else number_axis()
-    base = alt.Chart(inline_data(rows)).encode(
+    axis = theme.number_axis(theme.log_ticks(span.low, span.high)) if log else theme.number_axis()
+    base = theme.plot(rows).encode(
         x=alt.X("p:Q").scale(across.scale()).axis(ticks),
         y=alt.Y(f"{field}:Q", title=title + (", log scale" if log else "")).scale(span.scale()).axis(axis),
-        color=colour_by("method", FIT_STROKES),
+        color=theme.colour_by("method", FIT_STROKES),
     )
     several = [row for row in rows if sum(r["method"] == row["method"] for r in rows) > 1]
-    lines = base.properties(data=inline_data(several)).mark_line(strokeWidth=1.8)
-    layers = [lines.encode(strokeDash=dash_by("method", FIT_STROKES))]
+    lines = base.properties(data=theme.inline_data(several)).mark_line(strokeWidth=1.8)
+    layers = [lines.encode(strokeDash=theme.dash_by("method", FIT_STROKES))]
+    marked = base.encode(
+        shape=theme.shape_by("method", FIT_STROKES), tooltip=["method:N", "items:N", f"{field}:Q"]
+    )
     for size, main in ((36, False), (170, True)):
-        points = base.properties(data=inline_data(row for row in rows if (row["method"] == MAIN) == main))
-        layers.append(
-            points.mark_point(filled=True, opacity=1, size=size).encode(
-                shape=shape_by("method", FIT_STROKES), tooltip=["method:N", "items:N", f"{field}:Q"]
-            )
-        )
+        points = marked.properties(data=theme.inline_data(row for row in rows if (row["method"] == MAIN) == main))
+        layers.append(points.mark_point(filled=True, opacity=1, size=size))
     last = {row["method"]: row for row in sorted(rows, key=lambda row: row["p"])}
     groups: dict[float, list[Label]] = {}
     for method, row in last.items():
@@ -185,13 +151,11 @@ def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
             end = width - across.pixel(sizes[-1])
         groups.setdefault(end, []).append(_make_cost_label(row, field, unit))
         if method == MAIN:
-            groups[end] += [Label(v, f"least possible {format_number(v)}", GREY) for v in least]
-    layers += [end_labels(labels, span, end, gap=13, reach=11) for end, labels in groups.items()]
+            groups[end] += [Label(v, f"least possible {format_number(v)}", theme.GREY) for v in least]
+    layers += [theme.end_labels(labels, span, end, gap=13, reach=11) for end, labels in groups.items()]
     if least:
-        edge = alt.Chart(inline_data({"p": p, "points": v} for v in least for p in names))
-        layers.append(
-            edge.mark_tick(color=GREY, thickness=2, size=22, orient="horizontal").encode(x="p:Q", y="points:Q")
-        )
+        edge = theme.plot({"p": p, "points": v} for v in least for p in names).encode(x="p:Q", y="points:Q")
+        layers.append(edge.mark_tick(color=theme.GREY, thickness=2, size=22, orient="horizontal"))
     return alt.layer(*layers).properties(width=width, height=height)
 
 
@@ -208,29 +172,25 @@ def cost_sentence(rows: list[dict[str, Any]]) -> str:
     for method in dict.fromkeys(row["method"] for row in rows):
         fits = sorted((row for row in rows if row["method"] == method), key=lambda row: row["p"])
         first, last, name = fits[0], fits[-1], METHOD_NAMES.get(method, method)
+        before, after = (
+            {key: format_number(row[key]) for key in ("seconds", "divergence", "points")} for row in (first, last)
+        )
         if len(fits) > 1:
-            start, end = _cost_numbers(first), _cost_numbers(last)
             parts.append(
                 f"from p = {first['items']} to {last['items']}, {name} goes from {first['passes']} to "
-                f"{last['passes']} passes ({start['seconds']} to {end['seconds']} s) and brings D from "
-                f"{start['divergence']} to {end['divergence']} nats and the bound from {start['points']} to "
-                f"{end['points']} score points"
+                f"{last['passes']} passes ({before['seconds']} to {after['seconds']} s) and brings D from "
+                f"{before['divergence']} to {after['divergence']} nats and the bound from {before['points']} to "
+                f"{after['points']} score points"
             )
         else:
             least = last.get("least_bound")
-            known = "" if least is None else f", where no weighting can go below {format_number(100 * least)}"
-            end = _cost_numbers(last)
+            limit = "" if least is None else f", where no weighting can go below {format_number(100 * least)}"
             parts.append(
-                f"{name} with weights on {last['items']} takes {last['passes']} passes ({end['seconds']} s) to "
-                f"D = {end['divergence']} nats and a bound of {end['points']} points{known}"
+                f"{name} with weights on {last['items']} takes {last['passes']} passes ({after['seconds']} s) to "
+                f"D = {after['divergence']} nats and a bound of {after['points']} points{limit}"
             )
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
-    numbers = {"seconds": row["seconds"], "divergence": row["divergence"], "points": 100 * row["bound"]}
-    return {name: format_number(number) for name, number in numbers.items()}
 
 
 def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
@@ -245,7 +205,11 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
         if name == "als" and find_spec("implicit") is None:
             warn("als is skipped; it needs pip install 'unskew[implicit]'")
             continue
-        ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
+        options: dict[str, Any] = {"metric": METRICS, "sample": DRAWS, "seed": seed}
+        ranks = {
+            view: rank_held_out(spec, log.at(LAST), weights=[None, weights[view]], **options)
+            for view, log in views.items()
+        }
         for metric in METRICS:
             for question, estimate, view, weighted in (
                 (COMPARABLE, "raw", "all", False),
@@ -257,22 +221,9 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
                 (FREE, "truth", "truth", False),
             ):
                 score = ranks[view].score(metric, weights[view] if weighted else None)
-                rows.append(
-                    {
-                        "recommender": name,
-                        "metric": metric,
-                        "question": question,
-                        "estimate": estimate,
-                        "value": score.value,
-                        "low": score.low,
-                        "high": score.high,
-                    }
-                )
+                row = {"recommender": name, "metric": metric, "question": question, "estimate": estimate}
+                rows.append(row | {"value": score.value, "low": score.low, "high": score.high})
     return pa.Table.from_pylist(rows)
-
-
-def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
-    return rank_held_out(spec, log.at(LAST), metric=METRICS, weights=[None, weights], sample=DRAWS, seed=seed)
 
 
 def draw_algorithms(table: pa.Table) -> Figure:
@@ -283,24 +234,18 @@ def draw_algorithms(table: pa.Table) -> Figure:
     rows = table.to_pylist()
     metrics, questions = (list(dict.fromkeys(row[name] for row in rows)) for name in ("metric", "question"))
     places, groups = _place_estimates(rows)
+    rows = [row | {"place": places[row["recommender"], row["estimate"]]} for row in rows]
     bands = []
     for metric in metrics:
         metric_rows = [row for row in rows if row["metric"] == metric]
-        panels = [
-            _draw_estimates(
-                [
-                    row | {"place": places[row["recommender"], row["estimate"]]}
-                    for row in metric_rows
-                    if row["question"] == q
-                ],
-                _make_score_axis(metric_rows, metric),
-                places,
-                groups,
-                names=q == questions[0],
-                title=q if metric == metrics[0] else "",
+        axis = _make_score_axis(metric_rows, metric)
+        panels = []
+        for question in questions:
+            shown = [row for row in metric_rows if row["question"] == question]
+            title = question if metric == metrics[0] else ""
+            panels.append(
+                _draw_estimates(shown, axis, places, groups, names=question == questions[0], title=title)
             )
-            for q in questions
-        ]
         bands.append(alt.hconcat(*panels, spacing=26))
     title = "Algorithms that are not constant: estimates against the truth"
     subtitle = (
@@ -308,10 +253,8 @@ def draw_algorithms(table: pa.Table) -> Figure:
         "line between them is the error that remains. Both are drawn with their 95 % intervals. A row without a "
         "mark is not meant for that question"
     )
-    sentence = algorithms_sentence(rows)
-    chart: Any = alt.vconcat(*bands, spacing=24)
-    chart = apply_theme(chart, title, wrap_lines(subtitle, 860), sentence)
-    return Figure(8, "figure-8-algorithms", title, chart, sentence, table)
+    chart = alt.vconcat(*bands, spacing=24)
+    return Figure.of(8, "figure-8-algorithms", table, chart, title, subtitle, algorithms_sentence(rows))
 
 
 def _place_estimates(
@@ -331,12 +274,14 @@ def _place_estimates(
 
 def _make_score_axis(rows: list[dict[str, Any]], metric: str) -> Any:
     values = [row[name] for row in rows for name in ("low", "value", "high")]
-    if min(values) > 0 and max(values) / min(values) >= FAR:
-        span = fit_span(values, 1, log=True)
-        axis = percent_axis(1 if span.low < 0.01 else 0, grid=True, values=log_ticks(span.low, span.high))
-        return alt.X("value:Q", title=f"{metric} (log scale)").scale(span.scale()).axis(axis)
-    span = fit_span(values, 1, zero=True)
-    axis = percent_axis(percent_digits(span.low, span.high), grid=True)
+    log = min(values) > 0 and max(values) / min(values) >= FAR
+    span = theme.fit_span(values, 1, zero=not log, log=log)
+    if log:
+        metric = f"{metric} (log scale)"
+        ticks = theme.log_ticks(span.low, span.high)
+        axis = theme.percent_axis(1 if span.low < 0.01 else 0, grid=True, values=ticks)
+    else:
+        axis = theme.percent_axis(theme.percent_digits(span.low, span.high), grid=True)
     return alt.X("value:Q", title=metric).scale(span.scale()).axis(axis)
 
 
@@ -352,76 +297,60 @@ def _draw_estimates(
     step, width = 17, 300
     bottom = max(places.values()) + 0.8
     y = alt.Y("place:Q", axis=None).scale(domain=[bottom, 0.2], nice=False, zero=False)
-    known = {row["recommender"]: row for row in rows if row["estimate"] == TRUTH}
-    truth = {name: row["value"] for name, row in known.items()}
-    shown = [row | {"truth": truth.get(row["recommender"])} for row in rows if row["estimate"] != TRUTH]
-    base = alt.Chart(inline_data(shown)).encode(y=y)
-    colour = colour_by("estimate", ESTIMATES)
+    truths = {row["recommender"]: row for row in rows if row["estimate"] == TRUTH}
+    estimates = [
+        row | {"truth": truths.get(row["recommender"], {}).get("value")}
+        for row in rows
+        if row["estimate"] != TRUTH
+    ]
+    base = theme.plot(estimates).encode(y=y)
+    colour = theme.colour_by("estimate", ESTIMATES)
     errors = base.mark_rule(color="#b5b5b5", strokeWidth=1.2).encode(x=x, x2="truth:Q")
     intervals = base.mark_rule(strokeWidth=2.4, opacity=0.45).encode(x="low:Q", x2="high:Q", color=colour)
-    marks = base.mark_point(filled=True, opacity=1, size=62).encode(
-        x=x,
-        color=colour,
-        shape=shape_by("estimate", ESTIMATES),
-        tooltip=["recommender:N", "estimate:N", "value:Q", "truth:Q"],
-    )
+    marks = base.mark_point(filled=True, opacity=1, size=62)
+    marks = marks.encode(x=x, color=colour, shape=theme.shape_by("estimate", ESTIMATES))
+    marks = marks.encode(tooltip=["recommender:N", "estimate:N", "value:Q", "truth:Q"])
     edges = [
-        {"value": truth[name], "place": a - 0.55, "end": b + 0.55, **{k: known[name][k] for k in ("low", "high")}}
-        for name, (a, b) in groups.items()
-        if name in truth
+        truths[name] | {"place": a - 0.55, "end": b + 0.55} for name, (a, b) in groups.items() if name in truths
     ]
-    band = alt.Chart(inline_data(edges)).mark_rect(color=INK, opacity=0.12)
+    band = theme.plot(edges).mark_rect(color=theme.INK, opacity=0.12)
     band = band.encode(x="low:Q", x2="high:Q", y=y, y2="end:Q")
-    upright = (
-        alt.Chart(inline_data(edges)).mark_rule(color=INK, strokeWidth=2).encode(x="value:Q", y=y, y2="end:Q")
-    )
-    word = (
-        alt.Chart(inline_data(edges[:1]))
-        .mark_text(color=INK, fontSize=10.5, baseline="bottom", dy=-1, fontWeight="bold")
-        .encode(x="value:Q", y=y, text=alt.value(TRUTH))
-    )
+    upright = theme.plot(edges).mark_rule(color=theme.INK, strokeWidth=2).encode(x="value:Q", y=y, y2="end:Q")
+
+    def write(rows: list[dict[str, Any]], x: Any, align: Any, size: float, **look: Any) -> Any:
+        words = theme.plot(rows).mark_text(align=align, fontSize=size, **look)
+        return words.encode(x=x, y=y, text="name:N")
+
+    bold: dict[str, Any] = {"fontWeight": "bold", "color": theme.INK}
+    word = write(edges[:1], "value:Q", "center", 10.5, baseline="bottom", dy=-1, **bold)
     lines = [{"place": place, "name": e, "group": r} for (r, e), place in places.items() if e != TRUTH]
-    rails = alt.Chart(inline_data(lines)).mark_rule(color=PALE, strokeWidth=0.8).encode(y=y)
-    layers = [rails, band, errors, intervals, upright, marks, word]
+    rails = theme.plot(lines).mark_rule(color=theme.PALE, strokeWidth=0.8).encode(y=y)
+    layers = [rails, band, errors, intervals, upright, marks, word.encode(text=alt.value(TRUTH))]
     if names:
-        layers.append(
-            alt.Chart(inline_data(lines))
-            .mark_text(align="right", fontSize=11.5)
-            .encode(x=alt.value(-10), y=y, text="name:N", color=colour_by("name", ESTIMATES))
-        )
+        colours = theme.colour_by("name", ESTIMATES)
+        layers.append(write(lines, alt.value(-10), "right", 11.5).encode(color=colours))
         heads = [{"place": a - 0.95, "name": name} for name, (a, _) in groups.items()]
-        layers.append(
-            alt.Chart(inline_data(heads))
-            .mark_text(align="right", fontSize=12.5, fontWeight="bold", color=INK)
-            .encode(x=alt.value(-10), y=y, text="name:N")
-        )
+        layers.append(write(heads, alt.value(-10), "right", 12.5, **bold))
     if title:
-        layers.append(
-            alt.Chart(inline_data([{"name": title}]))
-            .mark_text(align="left", fontSize=13, fontWeight="bold", color=INK)
-            .encode(x=alt.value(0), y=alt.value(-26), text="name:N")
-        )
+        head = write([{"name": title}], alt.value(0), "left", 13, **bold)
+        layers.append(head.encode(y=alt.value(-26)))
     return alt.layer(*layers).properties(width=width, height=step * (bottom - 0.2))
 
 
 def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
     """How far each estimate is from the truth of each question, over algorithms and metrics."""
-    truth = {_truth_key(row): row["value"] for row in rows if row["estimate"] == "truth"}
+    key = itemgetter("recommender", "metric", "question")
+    truth = {key(row): row["value"] for row in rows if row["estimate"] == TRUTH}
     parts = []
     for question in dict.fromkeys(row["question"] for row in rows):
-        estimates = [row for row in rows if row["question"] == question and row["estimate"] != "truth"]
-        errors = []
-        for estimate in dict.fromkeys(row["estimate"] for row in estimates):
-            known = [row for row in estimates if row["estimate"] == estimate and truth[_truth_key(row)] > 0]
-            off = [abs(row["value"] / truth[_truth_key(row)] - 1) for row in known]
-            errors += [f"{estimate} by {_describe_range(off)}"] if off else []
-        parts.append(f"{question}: {enumerate_words(errors)}")
+        errors: dict[str, list[float]] = {}
+        for row in rows:
+            if row["question"] == question and row["estimate"] != TRUTH and truth[key(row)] > 0:
+                errors.setdefault(row["estimate"], []).append(abs(row["value"] / truth[key(row)] - 1))
+        words = [f"{estimate} by {_describe_range(shares)}" for estimate, shares in errors.items()]
+        parts.append(f"{question}: {enumerate_words(words)}")
     text = "; ".join(parts)
     return f"How far the estimates are from the truth, as a part of it. {text[:1].upper()}{text[1:]}."
-
-
-def _truth_key(row: dict[str, Any]) -> tuple[str, str, str]:
-    return row["recommender"], row["metric"], row["question"]
 
 
 def _describe_range(shares: Sequence[float]) -> str:

@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import count, groupby
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 
 from unskew.drawing.page import Section, is_page, write_page
 from unskew.errors import FileError
 from unskew.progress import progress
-from unskew.reproduction.beyond_figures import (
-    algorithms_table,
-    cost_table,
-    draw_algorithms,
-    draw_cost,
-)
+from unskew.reproduction.beyond_figures import algorithms_table, cost_table, draw_algorithms, draw_cost
 from unskew.reproduction.figure import Figure, format_change, format_percent, save_figure
 from unskew.reproduction.loop_figure import LISTS, RACE, draw_loop, loop_table
 from unskew.reproduction.paper_figures import (
@@ -36,34 +30,22 @@ from unskew.reproduction.paper_figures import (
     sizes_table,
     weighted_table,
 )
-from unskew.reproduction.study import (
-    DRAWS,
-    FEW,
-    FIRST,
-    LAST,
-    RULE,
-    Changes,
-    Claim,
-    Study,
-    collect_changes,
-    judge_claims,
-)
+from unskew.reproduction.study import FEW, FIRST, LAST, RULE, Changes, Claim, Study, collect_changes, judge_claims
 from unskew.storage.files import replace_file
 from unskew.storage.folders import check_folder_writable, replace_folder
 from unskew.storage.tables import write_parquet
 from unskew.text import enumerate_words, thousands
 from unskew.worlds.named_worlds import PAPER
-from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import ABOUT, World, check_folder, own_names
-
-Result = TypeVar("Result")
 
 PAGE, WORLD = "index.html", "world"
 _CLAIMS, _TABLE = "claims.json", "claims-by-seed.parquet"
 _FIGURE = re.compile(r"figure-\d+-[\w-]+\.(png|svg|parquet)")
 RACES = (4000, 2000)
 """Users and items of a closed loop: small, since every candidate is fitted again in every round."""
+
+_FIXED_STEPS = 7  # and one for each seed
 
 SEEDS = 5
 """Worlds in which the claims are checked, the one shown included."""
@@ -84,31 +66,22 @@ class Reproduction:
         Everything is made beside the folder first and takes its place in one step, so that it never holds figures
         of one world and the page of another.
         """
-        total = _count_steps(len(self.changes))
+        total = _FIXED_STEPS + len(self.changes)
         progress().step(total, total, "drawing the figures")
         check_target(folder)
         with replace_folder(folder, owns=_owns, last=[f"{WORLD}/{ABOUT}", PAGE]) as new:
-            self._draw(new)
+            for figure in self.figures:
+                save_figure(figure, new)
+            self.world.save(new / WORLD)
+            with replace_file(new / _CLAIMS) as temporary:
+                temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
+            table = collect_changes(self.changes)
+            write_parquet(new / _TABLE, table, "claims", {})
+            bound = f"at most {100 * max(change.bound for change in self.changes):.3f}"
+            rule = RULE.format(first=FIRST, last=LAST, bound=bound)
+            lead, about = write_lead(self.changes[0]), write_about(self.world, self.changes)
+            write_reproduction_page(new / PAGE, lead, self.figures, self.claims, about, table, rule=rule)
         return folder / PAGE
-
-    def _draw(self, folder: Path) -> None:
-        for figure in self.figures:
-            save_figure(figure, folder)
-        self.world.save(folder / WORLD)
-        with replace_file(folder / _CLAIMS) as temporary:
-            temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
-        table = collect_changes(self.changes)
-        write_parquet(folder / _TABLE, table, "claims", {})
-        bound = f"at most {100 * max(change.bound for change in self.changes):.3f}"
-        write_reproduction_page(
-            folder / PAGE,
-            write_lead(self.changes[0]),
-            self.figures,
-            self.claims,
-            write_about(self.world, self.changes),
-            table,
-            rule=RULE.format(first=FIRST, last=LAST, bound=bound),
-        )
 
 
 def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[int, int] = RACES) -> Reproduction:
@@ -125,30 +98,40 @@ def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[
     races
         The most users and items that a closed loop has.
     """
-    steps = _Steps(_count_steps(seeds))
-    study = steps.do("reading the world", lambda: Study.of(world))
+    steps = count(1)
+
+    def begin(text: str) -> None:
+        progress().step(next(steps), _FIXED_STEPS + seeds, text)
+
+    begin("reading the world")
+    study = Study.of(world)
     seed, recipe = int(world.about["seed"]), world.recipe
     size = (min(races[0], recipe.users), min(races[1], recipe.items))
     groups = study.group_items()
-    timeline = steps.do("scoring day by day", lambda: study.score_daily(every, groups))
-    changes = [steps.do("the claims", lambda: Changes.of(study))]
+    begin("scoring day by day")
+    timeline = study.score_daily(every, groups)
+    begin("the claims")
+    changes = [Changes.of(study)]
     for other in range(seed + 1, seed + seeds):
-        changes.append(steps.do(f"the claims with seed {other}", partial(_repeat, recipe, other)))
-    costs = steps.do("what p costs", lambda: cost_table(study))
-    others = steps.do("popular, knn and als", lambda: algorithms_table(study, seed))
-    lists = steps.do("a closed loop of lists", lambda: loop_table(LISTS, *size, seed, ("raw", "weighted")))
-    choices = ("raw", "weighted", "organic")
-    race = steps.do("a closed loop of algorithms", lambda: loop_table(RACE, *size, seed, choices))
+        begin(f"the claims with seed {other}")
+        changes.append(Changes.of(Study.of(simulate(recipe, seed=other))))
+    begin("what p costs")
+    costs = cost_table(study)
+    begin("popular, knn and als")
+    others = algorithms_table(study, seed)
+    begin("a closed loop of lists")
+    lists = loop_table(LISTS, *size, seed, ("raw", "weighted"))
+    begin("a closed loop of algorithms")
+    race = loop_table(RACE, *size, seed, ("raw", "weighted", "organic"))
     days = study.campaigns
     weighted = {name: weighted_table(timeline, study, name) for name in ("g1", "g2")}
-    raw = {name: raw_table(table) for name, table in weighted.items()}
     figures = [
         draw_items(items_table(timeline, groups), days),
         draw_sizes(sizes_table(study)),
-        draw_score(raw["g1"], days, number=3, algorithm="g1", draws=DRAWS),
-        draw_score(raw["g2"], days, number=4, algorithm="g2", draws=DRAWS),
-        draw_weighted_score(weighted["g1"], days, number=5, algorithm="g1", draws=DRAWS),
-        draw_weighted_score(weighted["g2"], days, number=6, algorithm="g2", draws=DRAWS),
+        draw_score(raw_table(weighted["g1"]), days),
+        draw_score(raw_table(weighted["g2"]), days, number=4, algorithm="g2"),
+        draw_weighted_score(weighted["g1"], days),
+        draw_weighted_score(weighted["g2"], days, number=6, algorithm="g2"),
         draw_cost(costs),
         draw_algorithms(others),
         draw_loop(lists),
@@ -179,27 +162,6 @@ def _owns(path: str) -> bool:
     return path in (PAGE, _CLAIMS, _TABLE, WORLD) or _FIGURE.fullmatch(path) is not None
 
 
-def _count_steps(seeds: int) -> int:
-    return 7 + seeds
-
-
-class _Steps:
-    """Reports which of the large steps is under way."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-
-    def do(self, text: str, work: Callable[[], Result]) -> Result:
-        self._done += 1
-        progress().step(self._done, self._total, text)
-        return work()
-
-
-def _repeat(recipe: Recipe, seed: int) -> Changes:
-    return Changes.of(Study.of(simulate(recipe, seed=seed)))
-
-
 def write_lead(changes: Changes) -> str:
     """What happened to the score of g1, and where it comes from."""
     shares, before = changes.found["g1"], changes.before["g1"]
@@ -214,7 +176,7 @@ def write_lead(changes: Changes) -> str:
 
 def write_about(world: World, changes: Sequence[Changes]) -> list[str]:
     """What was chosen, what follows, and how it was measured."""
-    return [_describe_choices(world), _describe_findings(changes), _describe_measurement()]
+    return [_describe_choices(world), _describe_findings(changes), _MEASUREMENT]
 
 
 def _format_points(change: float) -> str:
@@ -268,15 +230,12 @@ def _describe_findings(changes: Sequence[Changes]) -> str:
     )
 
 
-def _describe_measurement() -> str:
-    return (
-        "The claims use every pair of the last day and, for p weights, the paper's gradient descent. The curves "
-        "use L-BFGS, each day from the weights of the day before; both stop at a tolerance, so that the two may "
-        "differ by some tenths of a percent. Seconds in figure 7 are measured on the machine that made this page; "
-        "everything else is the same wherever it is made."
-    )
-
-
+_MEASUREMENT = (
+    "The claims use every pair of the last day and, for p weights, the paper's gradient descent. The curves "
+    "use L-BFGS, each day from the weights of the day before; both stop at a tolerance, so that the two may "
+    "differ by some tenths of a percent. Seconds in figure 7 are measured on the machine that made this page; "
+    "everything else is the same wherever it is made."
+)
 TITLE = "Reducing offline evaluation bias in recommendation systems, reproduced"
 IN_PAPER = 6
 """The number of figures in the paper."""
@@ -290,12 +249,11 @@ def write_reproduction_page(
     about: Sequence[str],
     changes: pa.Table | None = None,
     *,
-    title: str = TITLE,
     rule: str = "",
 ) -> None:
     """Write the page beside the files of its figures.
 
-    - `path`, `lead`, `title`: of the page; the lead is its first paragraph.
+    - `path`, `lead`: of the page; the lead is its first paragraph.
     - `figures`: in the order in which they are shown; those after the sixth are not in the paper.
     - `claims`: rows of the first table.
     - `about`: paragraphs on what was chosen and what follows by itself.
@@ -310,16 +268,13 @@ def write_reproduction_page(
         first, *others = about
         sections.append(Section("What was chosen, and what follows by itself", first))
         sections += [Section("", text) for text in others]
-    for k, figure in enumerate(figures):
-        if k == 0 or (figure.number > IN_PAPER >= figures[k - 1].number):
-            sections.append(
-                Section("Beyond the paper" if figure.number > IN_PAPER else "The figures of the paper", "")
-            )
-        sections.append(_make_section(figure))
+    for is_beyond, several in groupby(figures, key=lambda figure: figure.number > IN_PAPER):
+        sections.append(Section("Beyond the paper" if is_beyond else "The figures of the paper", ""))
+        sections += map(_make_section, several)
     if changes is not None:
         text = "Change of the score of each algorithm from the first day to the last, for each seed of the world."
         sections.append(Section("The same for other seeds", text, None, changes_table(changes), text_columns=2))
-    write_page(path, title, lead, sections)
+    write_page(path, TITLE, lead, sections)
 
 
 def claims_table(claims: Sequence[Claim]) -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.drawing.theme import BLUE, NAVY, VERMILION, Stroke, convert_svg, save_svg
+from unskew.drawing.theme import BLUE, NAVY, VERMILION, Stroke, apply_theme, convert_svg, save_svg, wrap_lines
 from unskew.storage.tables import write_parquet
 from unskew.text import percent, thousands
 
@@ -86,6 +86,9 @@ def weighting_strokes(names: Iterable[str]) -> dict[str, Stroke]:
     return strokes
 
 
+_WIDTHS = {2: 520, 7: 830, 8: 860, 9: 860, 10: 860}  # pixels of a subtitle, others 770
+
+
 @dataclass(frozen=True)
 class Figure:
     """A chart, the numbers in it, and a sentence that says what one sees."""
@@ -96,6 +99,14 @@ class Figure:
     chart: Any  # an altair chart
     sentence: str  # what one sees, in plain text made from the numbers
     table: pa.Table  # the numbers
+
+    @classmethod
+    def of(
+        cls, number: int, name: str, table: pa.Table, chart: Any, title: str, subtitle: str, sentence: str
+    ) -> Figure:
+        """The chart in the common look, with its title and a subtitle as wide as it is."""
+        lines = wrap_lines(subtitle, _WIDTHS.get(number, 770))
+        return cls(number, name, title, apply_theme(chart, title, lines, sentence), sentence, table)
 
 
 def save_figure(figure: Figure, folder: Path) -> list[Path]:

@@ -9,34 +9,9 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from unskew.drawing.theme import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    OCHRE,
-    PURPLE,
-    SKY,
-    Label,
-    Span,
-    Stroke,
-    apply_theme,
-    colour_by,
-    dash_by,
-    end_labels,
-    fit_span,
-    inline_data,
-    percent_axis,
-    percent_digits,
-    wrap_lines,
-)
-from unskew.reproduction.figure import (
-    RAW_COLOUR,
-    WEIGHTED_COLOUR,
-    Figure,
-    describe_change,
-    format_percent,
-)
+from unskew.drawing import theme
+from unskew.drawing.theme import Label, Span, Stroke
+from unskew.reproduction.figure import RAW_COLOUR, WEIGHTED_COLOUR, Figure, describe_change, format_percent
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.recipe import Loop, Recipe
 from unskew.worlds.simulation import simulate
@@ -51,22 +26,20 @@ _RACERS = {
     "fixed list": "list:a",
 }
 RACE = Loop(
-    tuple(_RACERS.values()),
-    incumbent=_RACERS["knn, Jaccard"],
-    campaign=replace(LISTS.campaign, acceptance=0.12),
+    tuple(_RACERS.values()), incumbent=_RACERS["knn, Jaccard"], campaign=replace(LISTS.campaign, acceptance=0.12)
 )
 """A race of algorithms, the weakest in production at first."""
 
 STROKES = [
-    Stroke(BLUE),
-    Stroke(OCHRE, (8, 3)),
-    Stroke(GREEN, (3, 2)),
-    Stroke(PURPLE, (8, 2, 2, 2)),
-    Stroke(INK, (1, 2)),
-    Stroke(SKY, (12, 4)),
-    Stroke(GREY, (5, 5)),
+    Stroke(theme.BLUE),
+    Stroke(theme.OCHRE, (8, 3)),
+    Stroke(theme.GREEN, (3, 2)),
+    Stroke(theme.PURPLE, (8, 2, 2, 2)),
+    Stroke(theme.INK, (1, 2)),
+    Stroke(theme.SKY, (12, 4)),
+    Stroke(theme.GREY, (5, 5)),
 ]
-HEADS = {"raw": RAW_COLOUR, "weighted": WEIGHTED_COLOUR, "organic": GREEN}
+HEADS = {"raw": RAW_COLOUR, "weighted": WEIGHTED_COLOUR, "organic": theme.GREEN}
 ROOM = 860  # for all columns
 AXIS = 50  # for its numbers and title
 
@@ -112,7 +85,7 @@ def draw_loop(
     names = list(dict.fromkeys(row["candidate"] for row in rows))
     strokes = {name: STROKES[k % len(STROKES)] for k, name in enumerate(names)}
     rows = _add_truth(rows)
-    score = fit_span([row["score"] for row in rows], 210, zero=True)
+    score = theme.fit_span([row["score"] for row in rows], 210, zero=True)
     rank = Span(len(names) + 0.5, 0.5, 24 * len(names))
     columns = []
     ways = list(dict.fromkeys(row["chosen_by"] for row in rows))
@@ -130,9 +103,7 @@ def draw_loop(
         "the score by which the candidates are chosen; below: their ranks by it"
     )
     sentence = loop_sentence([row for row in rows if not row["true"]])
-    chart: Any = alt.hconcat(*columns, spacing=30)
-    chart = apply_theme(chart, title, wrap_lines(subtitle, 860), sentence)
-    return Figure(number, name, title, chart, sentence, table)
+    return Figure.of(number, name, table, alt.hconcat(*columns, spacing=30), title, subtitle, sentence)
 
 
 def _add_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -159,9 +130,9 @@ def _draw_column(
     *,
     named: bool,
 ) -> Any:
-    percents = percent_axis(percent_digits(score.low, score.high))
+    percents = theme.percent_axis(theme.percent_digits(score.low, score.high))
     ranks = alt.Axis(values=list(range(1, len(strokes) + 1)), format="d", grid=False)
-    colour = HEADS.get(chosen_by.split(maxsplit=1)[0], INK)
+    colour = HEADS.get(chosen_by.split(maxsplit=1)[0], theme.INK)
     head = alt.TitleParams(f"chosen by the {chosen_by}", color=colour, fontSize=13, anchor="start", offset=10)
     above = _draw_panel(rows, "score", chosen_by, percents, strokes, score, width, named=named).properties(
         title=head
@@ -190,19 +161,19 @@ def _draw_panel(
     )
     x = alt.X("x:Q").scale(domain=[-0.3, last + 1.5], nice=False, zero=False).axis(ticks)
     y = alt.Y(f"{field}:Q", title=title).scale(span.scale()).axis(axis)
-    colour = colour_by("candidate", strokes)
+    colour = theme.colour_by("candidate", strokes)
     rounds, truths = [row for row in rows if not row["true"]], [row for row in rows if row["true"]]
-    base = alt.Chart(inline_data(rounds)).encode(x=x, y=y, color=colour)
-    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dash_by("candidate", strokes))
+    base = theme.plot(rounds).encode(x=x, y=y, color=colour)
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=theme.dash_by("candidate", strokes))
     rings = base.mark_point(size=26, fill="white", strokeWidth=1.3, opacity=1)
-    dots = base.properties(data=inline_data(row for row in rounds if row["in_production"]))
+    dots = base.properties(data=theme.inline_data(row for row in rounds if row["in_production"]))
     dots = dots.mark_point(filled=True, size=110, opacity=1)
     links = [row for row in rows if row["true"] or row["round"] == last]
-    to_truth = alt.Chart(inline_data(links)).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
-    ends = alt.Chart(inline_data(truths)).mark_tick(thickness=3, size=14, orient="horizontal")
+    to_truth = theme.plot(links).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
+    ends = theme.plot(truths).mark_tick(thickness=3, size=14, orient="horizontal")
     labels = [Label(row[field], row["candidate"], strokes[row["candidate"]].colour) for row in truths]
     layers = [to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour)]
-    layers += [end_labels(labels, span, width + 7)] if named else []
+    layers += [theme.end_labels(labels, span, width + 7)] if named else []
     return alt.layer(*layers).properties(width=width, height=span.height)
 
 

@@ -11,31 +11,12 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.optimize import minimize_scalar
 from scipy.special import zeta
 
-from unskew.drawing.theme import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    PURPLE,
-    Label,
-    Span,
-    Stroke,
-    apply_theme,
-    colour_by,
-    dash_by,
-    end_labels,
-    fit_span,
-    inline_data,
-    log_ticks,
-    number_axis,
-    percent_axis,
-    percent_digits,
-    width_by,
-    wrap_lines,
-)
+from unskew.drawing import theme
+from unskew.drawing.theme import Label, Span, Stroke
 from unskew.drawing.time_charts import level_rule, line_layer, mark_events, time_axis
 from unskew.over_time.timeline_table import Timeline
 from unskew.reproduction.figure import (
@@ -50,15 +31,15 @@ from unskew.reproduction.figure import (
     weighting_name,
     weighting_strokes,
 )
-from unskew.reproduction.study import BOTH, LAST, NEVER, SECOND, Study
+from unskew.reproduction.study import BOTH, DRAWS, LAST, NEVER, SECOND, Study
 from unskew.text import enumerate_words, thousands
 
 WIDTH, HEIGHT = 640, 330
 SCORE = "score (hit@5): held-out items that are recommended"
 GROUPS = {
-    BOTH: Stroke(GREEN, width=2.2),
-    SECOND: Stroke(PURPLE, (7, 3), 2.4),
-    NEVER: Stroke(GREY, (2, 2), 1.8),
+    BOTH: Stroke(theme.GREEN, width=2.2),
+    SECOND: Stroke(theme.PURPLE, (7, 3), 2.4),
+    NEVER: Stroke(theme.GREY, (2, 2), 1.8),
 }
 DESCRIPTIONS = {
     "g1": "g1 gives everyone the five items that the campaigns recommended most",
@@ -93,8 +74,8 @@ def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     - `campaigns`: the days on which they began.
     """
     rows = sorted(table.to_pylist(), key=lambda row: (row["item"], row["at"]))
-    span = fit_span([row["probability"] for row in rows], HEIGHT, log=True)
-    shares = percent_axis(2, values=log_ticks(span.low, span.high))
+    span = theme.fit_span([row["probability"] for row in rows], HEIGHT, log=True)
+    shares = theme.percent_axis(2, values=theme.log_ticks(span.low, span.high))
     y = alt.Y("probability:Q", title="P(i), share of the item mix (log scale)").scale(span.scale()).axis(shares)
     lines = line_layer(rows, GROUPS, "group", x=_make_day_axis(rows), y=y).encode(detail="item:N")
     days = [row["at"] for row in rows]
@@ -102,37 +83,34 @@ def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     ends = [row for row in rows if row["at"] == last]
     labels = [Label(row["probability"], f"item {row['item']}", GROUPS[row["group"]].colour) for row in ends]
     title = "Item probabilities before and after the campaigns"
-    chart: Any = alt.layer(_mark_campaigns(campaigns), lines, end_labels(labels, span, WIDTH))
-    sentence = items_sentence(rows, first, last, campaigns)
+    chart: Any = alt.layer(_mark_campaigns(campaigns), lines, theme.end_labels(labels, span, WIDTH))
     present = {group: stroke for group, stroke in GROUPS.items() if any(row["group"] == group for row in rows)}
     chart = alt.vconcat(_draw_key(present), chart.properties(width=WIDTH, height=HEIGHT), spacing=22)
-    chart = apply_theme(chart, title, "P(i): the chance that item i is the one held out", sentence)
-    return Figure(1, "figure-1-item-mix", title, chart, sentence, table)
+    subtitle = "P(i): the chance that item i is the one held out"
+    sentence = items_sentence(rows, first, last, campaigns)
+    return Figure.of(1, "figure-1-item-mix", table, chart, title, subtitle, sentence)
 
 
 def items_sentence(rows: list[dict[str, Any]], first: int, last: int, campaigns: Sequence[int]) -> str:
     """How far the probabilities of each group moved."""
     p = {(row["item"], row["at"]): row["probability"] for row in rows}
     parts = []
-    for group in (BOTH, SECOND, NEVER):
+
+    def describe(items: list[int], start: int, end: int) -> str:
+        return describe_changes([p[i, end] / p[i, start] - 1 for i in items])
+
+    for group in GROUPS:
         items = list(dict.fromkeys(row["item"] for row in rows if row["group"] == group))
         if not items:
             continue
+        which = f"item {items[0]}, {group}," if len(items) == 1 else f"the {len(items)} items {group}"
+        words = describe(items, first, last)
         if group == SECOND and len(campaigns) > 1:
-            days = sorted(row["at"] for row in rows if row["item"] == items[0])
-            middle = max((day for day in days if day <= campaigns[1]), default=first)
-            before = describe_changes([p[i, middle] / p[i, first] - 1 for i in items])
-            after = describe_changes([p[i, last] / p[i, middle] - 1 for i in items])
-            parts.append(f"{_name_items(items, group)} {before} until that campaign and {after} after it")
-        else:
-            parts.append(
-                f"{_name_items(items, group)} {describe_changes([p[i, last] / p[i, first] - 1 for i in items])}"
-            )
+            middle = max((row["at"] for row in rows if row["at"] <= campaigns[1]), default=first)
+            before, after = describe(items, first, middle), describe(items, middle, last)
+            words = f"{before} until that campaign and {after} after it"
+        parts.append(f"P(i) of {which} {words}")
     return f"From day {first} to day {last} {'; '.join(parts)}."
-
-
-def _name_items(items: list[int], group: str) -> str:
-    return f"P(i) of item {items[0]}, {group}," if len(items) == 1 else f"P(i) of the {len(items)} items {group}"
 
 
 def _draw_key(strokes: dict[str, Stroke]) -> Any:
@@ -140,19 +118,11 @@ def _draw_key(strokes: dict[str, Stroke]) -> Any:
     for name, stroke in strokes.items():
         rows.append({"x": x, "end": x + 30, "name": name, "colour": stroke.colour})
         x += 30 + 8 + 6.3 * len(name) + 26
-    base = alt.Chart(inline_data(rows)).encode(
-        x=alt.X("x:Q", axis=None).scale(domain=[0, WIDTH], nice=False),
-        y=alt.value(6),
-    )
-    lines = base.mark_rule().encode(
-        x2="end:Q",
-        color=colour_by("name", strokes),
-        strokeDash=dash_by("name", strokes),
-        strokeWidth=width_by("name", strokes),
-    )
-    words = base.mark_text(align="left", dx=38, fontSize=12, baseline="middle").encode(
-        text="name:N", color=colour_by("name", strokes)
-    )
+    x_axis = alt.X("x:Q", axis=None).scale(domain=[0, WIDTH], nice=False)
+    base = theme.plot(rows).encode(x=x_axis, y=alt.value(6), color=theme.colour_by("name", strokes))
+    dash, stroke_width = theme.dash_by("name", strokes), theme.width_by("name", strokes)
+    lines = base.mark_rule().encode(x2="end:Q", strokeDash=dash, strokeWidth=stroke_width)
+    words = base.mark_text(align="left", dx=38, fontSize=12, baseline="middle").encode(text="name:N")
     return alt.layer(lines, words).properties(width=WIDTH, height=12)
 
 
@@ -174,41 +144,28 @@ def draw_sizes(table: pa.Table) -> Figure:
     ends = np.array([law.start, sizes.max()])
     expected = law.expected_users(ends, int(users[sizes >= law.start].sum()))
     low, high = 0.5 * min([1.0, *mean_users, *expected]), 2.0 * max(users.max(), expected.max())
-    numbers = number_axis([10.0**k for k in range(-6, 9)], grid=True)
+    numbers = theme.number_axis([10.0**k for k in range(-6, 9)], grid=True)
     x = alt.X("items:Q", title="items in the profile (log scale)").axis(numbers)
     x = x.scale(type="log", domain=[0.85, 1.3 * sizes.max()], nice=False)
     y = alt.Y("users:Q", title="users (log scale)").axis(numbers).scale(type="log", domain=[low, high], nice=False)
-    points = (
-        alt.Chart(inline_data(table.to_pylist()))
-        .mark_point(filled=True, size=22, color=INK, opacity=0.6)
-        .encode(x=x, y=y, tooltip=["items:Q", "users:Q"])
-    )
-    means = [{"items": float(a), "users": float(b)} for a, b in zip(middle, mean_users, strict=True)]
-    bins = (
-        alt.Chart(inline_data(means))
-        .mark_point(size=75, color=BLUE, strokeWidth=1.8, fill="white")
-        .encode(x="items:Q", y="users:Q")
-    )
-    guide = [{"items": float(a), "users": float(b)} for a, b in zip(ends, expected, strict=True)]
-    line = alt.Chart(inline_data(guide)).mark_line(color=RAW_COLOUR, strokeWidth=1.6, strokeDash=[6, 3])
-    word_place = {"items": float(ends[0] ** 0.1 * ends[1] ** 0.9), "label": f"slope −{law.exponent:.2f}"}
-    word_place["users"] = float(expected[0] ** 0.1 * expected[1] ** 0.9)
-    word = alt.Chart(inline_data([word_place])).mark_text(
-        align="right", dx=-14, dy=10, color=RAW_COLOUR, fontSize=12.5, fontWeight="bold"
-    )
-    title = "Items per user"
-    sentence = sizes_sentence(sizes, users, law)
-    chart: Any = alt.layer(
-        points,
-        line.encode(x="items:Q", y="users:Q"),
-        bins,
-        word.encode(x="items:Q", y="users:Q", text="label:N"),
-    ).properties(width=460, height=380)
+    points = theme.plot(table.to_pylist()).mark_point(filled=True, size=22, color=theme.INK, opacity=0.6)
+    line = _plot_sizes(ends, expected).mark_line(color=RAW_COLOUR, strokeWidth=1.6, strokeDash=[6, 3])
+    rings = _plot_sizes(middle, mean_users).mark_point(size=75, color=theme.BLUE, strokeWidth=1.8, fill="white")
+    word_place = [ends[:1] ** 0.1 * ends[1:] ** 0.9, expected[:1] ** 0.1 * expected[1:] ** 0.9]
+    look: dict[str, Any] = {"align": "right", "dx": -14, "dy": 10, "fontSize": 12.5, "fontWeight": "bold"}
+    word = _plot_sizes(*word_place).mark_text(color=RAW_COLOUR, text=f"slope −{law.exponent:.2f}", **look)
+    chart = alt.layer(points.encode(x=x, y=y, tooltip=["items:Q", "users:Q"]), line, rings, word)
     subtitle = (
         "Dots: sizes of profiles; rings: means over ranges of sizes; dashed: the likeliest power law of the tail"
     )
-    chart = apply_theme(chart, title, wrap_lines(subtitle, 520), sentence)
-    return Figure(2, "figure-2-items-per-user", title, chart, sentence, table)
+    chart = chart.properties(width=460, height=380)
+    sentence = sizes_sentence(sizes, users, law)
+    return Figure.of(2, "figure-2-items-per-user", table, chart, "Items per user", subtitle, sentence)
+
+
+def _plot_sizes(sizes: npt.NDArray[Any], users: npt.NDArray[Any]) -> Any:
+    rows = [{"items": float(size), "users": float(number)} for size, number in zip(sizes, users, strict=True)]
+    return theme.plot(rows).encode(x="items:Q", y="users:Q")
 
 
 def sizes_sentence(sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], law: PowerLaw) -> str:
@@ -301,50 +258,44 @@ def bin_users(
 
 def raw_table(weighted: pa.Table) -> pa.Table:
     """Figures 3 and 4: the rows of a weighted table without weights."""
-    rows = [row for row in weighted.to_pylist() if row["weighting"] == RAW]
-    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "weighting"} for row in rows])
+    return weighted.filter(pc.equal(weighted["weighting"], RAW)).drop_columns("weighting")
 
 
-def draw_score(
-    table: pa.Table, campaigns: Sequence[int], *, number: int = 3, algorithm: str = "g1", draws: int = 20_000
-) -> Figure:
+def draw_score(table: pa.Table, campaigns: Sequence[int], *, number: int = 3, algorithm: str = "g1") -> Figure:
     """The raw score of a constant algorithm over time.
 
     - `table`: columns at; value, low, high (of the users drawn on that day); exact (of all pairs).
     - `campaigns`: the days on which they began.
-    - `number`, `algorithm`, `draws`: of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
+    - `number`, `algorithm`: of the figure; a key of DESCRIPTIONS.
     """
     rows = sorted(table.to_pylist(), key=lambda row: row["at"])
-    span = fit_span([row[name] for row in rows for name in ("low", "high", "exact")], HEIGHT)
-    base = alt.Chart(inline_data(rows)).encode(x=_make_day_axis(rows))
+    span = theme.fit_span([row[name] for row in rows for name in ("low", "high", "exact")], HEIGHT)
+    base = theme.plot(rows).encode(x=_make_day_axis(rows))
     score = alt.Y("value:Q", title=SCORE).scale(span.scale()).axis(_make_score_axis(span))
     band = base.mark_area(color=RAW_COLOUR, opacity=0.13).encode(y="low:Q", y2="high:Q")
     dots = base.mark_point(filled=True, size=13, color=RAW_COLOUR, opacity=0.55).encode(y=score)
     line = base.mark_line(color=RAW_COLOUR, strokeWidth=2.4, strokeDash=[6, 3]).encode(y="exact:Q")
     start, end = rows[0], rows[-1]
-    change = end["exact"] / start["exact"] - 1
-    level = level_rule(start["exact"])
     labels = [
-        Label(end["exact"], f"raw {format_change(change)}", RAW_COLOUR, bold=True),
-        Label(start["exact"], f"day {start['at']}: {format_percent(start['exact'], 2)}", GREY),
+        Label(end["exact"], f"raw {format_change(_find_change(rows))}", RAW_COLOUR, bold=True),
+        Label(start["exact"], f"day {start['at']}: {format_percent(start['exact'], 2)}", theme.GREY),
     ]
-    chart: Any = alt.layer(_mark_campaigns(campaigns), band, level, dots, line, end_labels(labels, span, WIDTH))
+    layers = (band, level_rule(start["exact"]), dots, line, theme.end_labels(labels, span, WIDTH))
     title = f"The raw score of {algorithm}, an algorithm that never changes"
     subtitle = (
-        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Line: all pairs; dots: {thousands(draws)} users drawn each "
+        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Line: all pairs; dots: {thousands(DRAWS)} users drawn each "
         f"day, with their 95 % intervals. {_mention_zero(span)}"
     )
     sentence = score_sentence(algorithm, rows, campaigns)
-    chart = chart.properties(width=WIDTH, height=HEIGHT)
-    chart = apply_theme(chart, title, wrap_lines(subtitle, WIDTH + 130), sentence)
-    return Figure(number, f"figure-{number}-{algorithm}-raw", title, chart, sentence, table)
+    chart = alt.layer(_mark_campaigns(campaigns), *layers).properties(width=WIDTH, height=HEIGHT)
+    return Figure.of(number, f"figure-{number}-{algorithm}-raw", table, chart, title, subtitle, sentence)
 
 
 def score_sentence(algorithm: str, rows: list[dict[str, Any]], campaigns: Sequence[int]) -> str:
     """How far the raw score moved, when, and whether the samples agree."""
     start, end = rows[0], rows[-1]
     held = sum(row["low"] <= row["exact"] <= row["high"] for row in rows)
-    change = describe_change(end["exact"] / start["exact"] - 1)
+    change = describe_change(_find_change(rows))
     before, after = (f"{format_percent(row['exact'], 2)} on day {row['at']}" for row in (start, end))
     return (
         f"{algorithm} recommends the same five items every day, yet its score {change}, from {before} to "
@@ -371,7 +322,7 @@ def _describe_timing(rows: list[dict[str, Any]], campaigns: Sequence[int], days:
 
 def weighted_table(timeline: Timeline, study: Study, algorithm: str) -> pa.Table:
     """Figures 5 and 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
-    listed = {"g1": study.g1, "g2": study.g2}[algorithm]
+    listed = study.lists[algorithm]
     exact: dict[tuple[Any, str], float] = defaultdict(float)
     for row in timeline.probabilities.to_pylist():
         if row["item"] in listed:
@@ -395,53 +346,45 @@ def _name_weighting(row: dict[str, Any]) -> str:
 
 
 def draw_weighted_score(
-    table: pa.Table,
-    campaigns: Sequence[int],
-    *,
-    number: int = 5,
-    algorithm: str = "g1",
-    draws: int = 20_000,
-    within: float = 0.05,
+    table: pa.Table, campaigns: Sequence[int], *, number: int = 5, algorithm: str = "g1", within: float = 0.05
 ) -> Figure:
     """The score of a constant algorithm over time under several weightings.
 
     - `table`: columns at; weighting ("raw", "p = 5", ..., "all items", in this order); value, low, high; exact.
     - `campaigns`: the days on which they began.
-    - `number`, `algorithm`, `draws`: of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
+    - `number`, `algorithm`: of the figure; a key of DESCRIPTIONS.
     - `within`: what counts as stable: no day further from the first than this part of its score.
     """
     rows = table.to_pylist()
     names = list(dict.fromkeys(row["weighting"] for row in rows))
     strokes = weighting_strokes(names)
-    span = fit_span([row[name] for row in rows for name in ("value", "exact")], HEIGHT + 40)
+    span = theme.fit_span([row[name] for row in rows for name in ("value", "exact")], HEIGHT + 40)
     across = _make_day_axis(rows)
     score = alt.Y("exact:Q", title=SCORE).scale(span.scale()).axis(_make_score_axis(span))
     lines = line_layer(rows, strokes, "weighting", x=across, y=score)
-    base = alt.Chart(inline_data(rows)).encode(x=across, color=colour_by("weighting", strokes))
+    base = theme.plot(rows).encode(x=across, color=theme.colour_by("weighting", strokes))
     dots = base.mark_point(filled=True, size=8, opacity=0.22).encode(y="value:Q")
     by_name = {name: sorted((r for r in rows if r["weighting"] == name), key=lambda r: r["at"]) for name in names}
-    change = {name: curve[-1]["exact"] / curve[0]["exact"] - 1 for name, curve in by_name.items()}
     first = by_name[RAW][0]
-    labels = [
-        Label(curve[-1]["exact"], name, strokes[name].colour, name in (RAW, ALL), format_change(change[name]))
-        for name, curve in by_name.items()
-    ]
-    parts = (_mark_campaigns(campaigns), dots, level_rule(first["exact"]), lines, end_labels(labels, span, WIDTH))
+    labels = []
+    for name, curve in by_name.items():
+        amount = format_change(_find_change(curve))
+        labels.append(Label(curve[-1]["exact"], name, strokes[name].colour, name in (RAW, ALL), amount))
+    layers = (dots, level_rule(first["exact"]), lines, theme.end_labels(labels, span, WIDTH))
     title = f"The score of {algorithm}, weighted"
     subtitle = (
-        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Lines: all pairs; dots: {thousands(draws)} users drawn each "
+        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Lines: all pairs; dots: {thousands(DRAWS)} users drawn each "
         f"day. p: the number of items that have a weight. Right: change since day {first['at']}. "
         f"{_mention_zero(span)}"
     )
     sentence = weighted_sentence(algorithm, by_name, within)
-    chart: Any = alt.layer(*parts).properties(width=WIDTH, height=span.height)
-    chart = apply_theme(chart, title, wrap_lines(subtitle, WIDTH + 130), sentence)
-    return Figure(number, f"figure-{number}-{algorithm}-weighted", title, chart, sentence, table)
+    chart = alt.layer(_mark_campaigns(campaigns), *layers).properties(width=WIDTH, height=span.height)
+    return Figure.of(number, f"figure-{number}-{algorithm}-weighted", table, chart, title, subtitle, sentence)
 
 
 def weighted_sentence(algorithm: str, by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
     """What remains of the change under each weighting, and how many weights are enough."""
-    change = {name: curve[-1]["exact"] / curve[0]["exact"] - 1 for name, curve in by_name.items()}
+    change = {name: _find_change(curve) for name, curve in by_name.items()}
     first, *_, last = by_name[RAW]
     partial = [f"{format_change(c)} with {name}" for name, c in change.items() if name not in (RAW, ALL)]
     every = [f"{format_change(change[ALL], 2)} with weights on all items"] if ALL in change else []
@@ -466,27 +409,25 @@ def _describe_jumps(by_name: dict[str, list[dict[str, Any]]]) -> str:
 
 def _describe_stability(by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
     """From which weighting on the score of every day is within `within` of that of the first."""
-    far = {
-        name: max(abs(row["exact"] / curve[0]["exact"] - 1) for row in curve)
-        for name, curve in by_name.items()
-        if name != RAW
-    }
-    stable: list[str] = []
-    for name in reversed(far):
-        if far[name] > within:
-            break
-        stable.insert(0, name)
+    weighted = {name: curve for name, curve in by_name.items() if name != RAW}
+    far = {name: max(abs(_find_change([curve[0], row])) for row in curve) for name, curve in weighted.items()}
+    stable = [name for k, name in enumerate(far) if max(list(far.values())[k:]) <= within]
     near = f"every day within {format_percent(within, 0)} of day {by_name[RAW][0]['at']}"
     if not stable:
         return f"no weighting keeps {near}"
     if stable == [ALL]:
         return f"only weights on all items keep {near} (at most {format_percent(far[ALL], 2)} off)"
-    most = format_percent(max(far[name] for name in stable))
-    return f"weights from {stable[0]} on keep {near} (at most {most} off)"
+    most = max(far[name] for name in stable)
+    return f"weights from {stable[0]} on keep {near} (at most {format_percent(most)} off)"
+
+
+def _find_change(curve: Sequence[Mapping[str, Any]]) -> float:
+    """Of the exact score from the first day to the last."""
+    return float(curve[-1]["exact"] / curve[0]["exact"] - 1)
 
 
 def _make_score_axis(span: Span) -> Any:
-    return percent_axis(percent_digits(span.low, span.high))
+    return theme.percent_axis(theme.percent_digits(span.low, span.high))
 
 
 def _make_day_axis(rows: list[dict[str, Any]]) -> Any:

@@ -15,13 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.data.log import Log
-from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
 from unskew.reproduction.figure import format_change, format_percent, weighting_name
 from unskew.weights.fit_weights import fit_weights
-from unskew.weights.item_weights import ItemWeights
 from unskew.worlds.world import World
 
 FIRST, LAST = 300, 500
@@ -60,7 +58,6 @@ class Study:
     def of(cls, world: World) -> Study:
         """Read the log and find the two lists."""
         _check_world(world)
-        before = world.log.at(FIRST)
         most = _rank_recommended(world)
         never = _rank_frequent(world.log, set(most))
         if len(most) < _LENGTH or len(never) < _LENGTH:
@@ -69,7 +66,7 @@ class Study:
                 f"{_LENGTH} of each",
                 remedy="give more users or items",
             )
-        shared = int(np.count_nonzero(before.counts()))
+        shared = int(np.count_nonzero(world.log.at(FIRST).counts()))
         tops = tuple(p for p in TOPS if p <= shared)
         return cls(world, tuple(most[:_LENGTH]), tuple(never[:_LENGTH]), tops)
 
@@ -83,11 +80,14 @@ class Study:
         """Their days."""
         return tuple(self.world.campaigns)
 
+    @property
+    def lists(self) -> dict[str, tuple[int, ...]]:
+        """The items of the two algorithms."""
+        return {"g1": self.g1, "g2": self.g2}
+
     def constants(self) -> dict[str, str]:
         """The two algorithms, as specs."""
-        return {
-            name: "constant:" + ",".join(map(str, items)) for name, items in (("g1", self.g1), ("g2", self.g2))
-        }
+        return {name: "constant:" + ",".join(map(str, items)) for name, items in self.lists.items()}
 
     def score_daily(self, every: int = 1, items: Iterable[int] = ()) -> Timeline:
         """Scores of both for users drawn as in the paper, and the probabilities of their items and of others.
@@ -182,13 +182,12 @@ RULE = (
 class Claim:
     """A claim of the paper, and what we found."""
 
-    # What is claimed, and the number given for it.
     claim: str
-    paper: str
+    paper: str  # the number that it gives
     # Our number in the world shown, and the least and the largest over all worlds.
     ours: str
     spread: str
-    holds: bool  # whether the claim holds
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -206,22 +205,14 @@ class Changes:
         """Fit and score the last day, exhaustively."""
         before, now = study.log.at(FIRST), study.log.at(LAST)
         everything = fit_weights(now, before, tol=TOL)
-        fits: dict[str, ItemWeights | None] = {"raw": None}
-        for p in study.tops:
-            fits[str(p)] = fit_weights(now, before, top=p, method="descent")
-        fits["all"] = everything
-        lists = {"g1": study.g1, "g2": study.g2}
-        start = {name: _score(before, items) for name, items in lists.items()}
-        mixes = {key: now.probabilities(weights) for key, weights in fits.items()}
-        changes = {
-            name: {
-                key: float(q[now.log.items.require_codes(items, name)].sum()) / start[name] - 1.0
-                for key, q in mixes.items()
-            }
-            for name, items in lists.items()
-        }
-        seed = int(study.world.about["seed"])
-        return cls(seed, changes, start, everything.bound)
+        subsets = {str(p): fit_weights(now, before, top=p, method="descent") for p in study.tops}
+        mixes = {key: now.probabilities(fit) for key, fit in {"raw": None, **subsets, "all": everything}.items()}
+        start, changes = {}, {}
+        for name, items in study.lists.items():
+            codes = study.log.items.require_codes(items, name)
+            start[name] = float(before.probabilities()[codes].sum())  # the score by hits
+            changes[name] = {key: float(mix[codes].sum()) / start[name] - 1.0 for key, mix in mixes.items()}
+        return cls(int(study.world.about["seed"]), changes, start, everything.bound)
 
     def remaining(self, name: str, key: str) -> float:
         """What remains of the raw change of an algorithm under a weighting, as a part of it."""
@@ -248,11 +239,6 @@ class Changes:
         ]
 
 
-def _score(snapshot: Snapshot, items: Sequence[int]) -> float:
-    """The score of a constant list by hits: the probability of its items."""
-    return float(snapshot.probabilities()[snapshot.log.items.require_codes(items, "the list")].sum())
-
-
 def _name_weighting(key: str) -> str:
     return weighting_name("raw" if key == "raw" else "weighted", int(key) if key.isdigit() else None)
 
@@ -264,66 +250,38 @@ def collect_changes(changes: Sequence[Changes]) -> pa.Table:
 
 def judge_claims(changes: Sequence[Changes]) -> list[Claim]:
     """The claims of the paper, and whether they hold; the first of the changes is of the world shown."""
-    most = max((int(key) for key in changes[0].found["g2"] if key.isdigit()), default=0)
-    few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= FEW]
+    numbers = [int(key) for key in changes[0].found["g2"] if key.isdigit()]
+    few = [str(p) for p in numbers if p <= FEW]
+    raw = {name: [c.found[name]["raw"] for c in changes] for name in ("g1", "g2")}
     claims = [
-        _judge(
-            "g1 (agrees with the campaigns), raw",
-            "more than +25 %",
-            [world_changes.found["g1"]["raw"] for world_changes in changes],
-            lambda x: x >= 0.25,
-        ),
-        _judge(
-            "g2 (disagrees), raw",
-            "−33 %",
-            [world_changes.found["g2"]["raw"] for world_changes in changes],
-            lambda x: -0.38 <= x <= -0.28,
-        ),
+        _judge("g1 (agrees with the campaigns), raw", "more than +25 %", raw["g1"], 0.25, math.inf),
+        _judge("g2 (disagrees), raw", "−33 %", raw["g2"], -0.38, -0.28),
     ]
     if str(FEW) in changes[0].found["g1"]:
+        most = max(numbers)
+        left = [abs(c.remaining("g1", str(FEW))) for c in changes]
+        least = [min(c.remaining("g2", key) for key in few) for c in changes]
+        late = [abs(c.remaining("g2", str(most))) for c in changes]
+        whose = "left of its raw change"
         claims += [
+            _judge(f"g1, p = {FEW}: what is {whose}", "stable", left, 0.0, 0.2, format_percent),
             _judge(
-                f"g1, p = {FEW}: what is left of its raw change",
-                "stable",
-                [abs(world_changes.remaining("g1", str(FEW))) for world_changes in changes],
-                lambda x: x <= 0.2,
-                share=True,
+                f"g2, p ≤ {FEW}: the least that is {whose}", "not stable", least, 0.6, math.inf, format_percent
             ),
-            _judge(
-                f"g2, p ≤ {FEW}: the least that is left of its raw change",
-                "not stable",
-                [min(world_changes.remaining("g2", key) for key in few) for world_changes in changes],
-                lambda x: x >= 0.6,
-                share=True,
-            ),
-            _judge(
-                f"g2, p = {most}: what is left of its raw change",
-                "stable as p grows",
-                [abs(world_changes.remaining("g2", str(most))) for world_changes in changes],
-                lambda x: x <= 0.2,
-                share=True,
-            ),
+            _judge(f"g2, p = {most}: what is {whose}", "stable as p grows", late, 0.0, 0.2, format_percent),
         ]
     for name in ("g1", "g2"):
-        within = [
-            abs(world_changes.found[name]["all"]) * world_changes.before[name] <= world_changes.bound + 1e-12
-            and abs(world_changes.found[name]["all"]) < 0.02
-            for world_changes in changes
-        ]
-        values = [world_changes.found[name]["all"] for world_changes in changes]
-        claims.append(
-            Claim(
-                f"{name}, all items",
-                "not in the paper",
-                format_change(values[0], 2),
-                f"{format_change(min(values), 2)} .. {format_change(max(values), 2)}",
-                all(within),
-            )
-        )
+        values = [c.found[name]["all"] for c in changes]
+        spread = f"{format_change(min(values), 2)} .. {format_change(max(values), 2)}"
+        within = [abs(c.found[name]["all"]) * c.before[name] <= c.bound + 1e-12 for c in changes]
+        holds = all(within) and max(map(abs, values)) < 0.02
+        claims.append(Claim(f"{name}, all items", "not in the paper", format_change(values[0], 2), spread, holds))
     return claims
 
 
-def _judge(text: str, paper: str, values: Sequence[float], holds: Any, *, share: bool = False) -> Claim:
-    write = format_percent if share else format_change
+def _judge(
+    text: str, paper: str, values: Sequence[float], low: float, high: float, write: Any = format_change
+) -> Claim:
+    """Whether all values are between two limits."""
     spread = f"{write(min(values))} .. {write(max(values))}"
-    return Claim(text, paper, write(values[0]), spread, all(holds(value) for value in values))
+    return Claim(text, paper, write(values[0]), spread, all(low <= value <= high for value in values))

@@ -7,7 +7,7 @@ report or a verdict shows itself as words, still charts and tables, with no scri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,8 @@ class ReportPage:
     def sections(self) -> list[Section]:
         """All of it, in the order of the page."""
         report = self.report
-        times, shares = _split_at(self.over_time, "shares")
+        place = next((k for k, section in enumerate(self.over_time) if section.anchor == "shares"), None)
+        times, shares = self.over_time[:place], [] if place is None else self.over_time[place:]
         if report is None:
             sections = [*self.answers, *times]
         else:
@@ -81,7 +82,10 @@ class ReportPage:
         if report is not None and report.reference is not None:
             limits = limit_words(report)
             sections.append(Section("What the data cannot tell", "", anchor="limits", notes=limits))
-        cautions, options = _part_notes(self._list_notes())
+        notes = [f"{text[0].upper()}{text[1:]}." for text in self.warnings]
+        notes += [] if report is None else diagnostic_words(report)
+        options = [note for note in notes if re.search(r"(?<![\w-])--[a-z]", note)]
+        cautions = [note for note in notes if note not in options]
         if cautions:
             sections.append(Section("What to beware of", "", anchor="beware", notes=cautions))
         details = self._list_details()
@@ -104,10 +108,6 @@ class ReportPage:
         figures = [*detail_sections(report), *score_sections(report), *split_figures(report)]
         return [*items, *figures, *self.profiles]
 
-    def _list_notes(self) -> list[str]:
-        notes = [f"{text[0].upper()}{text[1:]}." for text in self.warnings]
-        return notes if self.report is None else [*notes, *diagnostic_words(self.report)]
-
     def _title(self) -> str:
         if self.title or self.report is None:
             return self.title or "Scores over time"
@@ -122,19 +122,6 @@ class ReportPage:
         if self.report is not None and self.report.verdicts:
             return f"Offline, at {self.report.at}. {explain_metric(self.report.verdicts[0].metric)}"
         return "Scores of recommenders on past interactions, made comparable over time."
-
-
-def _split_at(sections: Sequence[Section], anchor: str) -> tuple[list[Section], list[Section]]:
-    place = next((k for k, section in enumerate(sections) if section.anchor == anchor), len(sections))
-    return list(sections[:place]), list(sections[place:])
-
-
-def _part_notes(notes: Iterable[str]) -> tuple[list[str], list[str]]:
-    cautions: list[str] = []
-    options: list[str] = []
-    for note in notes:
-        (options if re.search(r"(?<![\w-])--[a-z]", note) else cautions).append(note)
-    return cautions, options
 
 
 _WIDTH = 640

@@ -29,18 +29,17 @@ if TYPE_CHECKING:
     from unskew.evaluation.changes import Change
     from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
-    from unskew.evaluation.verdict import Verdict
     from unskew.weights.drift import Drift
     from unskew.weights.item_weights import ItemWeights
 
 
-_PART_NAMES = {
-    "users excluded": ("users excluded", 0),
-    "item mix": ("item mix", 1),
-    "more data": ("more data", 4),
-    "algorithm": ("algorithm", 2),
-    "unexplained": ("unexplained", 3),
-    "algorithm and unexplained": ("algorithm and all else", 3),
+_PART_COLOURS = {
+    "users excluded": 0,
+    "item mix": 1,
+    "more data": 4,
+    "algorithm": 2,
+    "unexplained": 3,
+    "algorithm and unexplained": 3,
 }
 _PLAIN, _WEIGHTED = Stroke(GREY, shape="circle"), Stroke(BLUE, shape="square")
 
@@ -87,8 +86,9 @@ def split_sections(report: Report) -> list[Section]:
         "thin line across a bar is its interval."
     )
     sections = [Section("What the change comes from", text, anchor="split")]
+    verdicts = {(v.recommender, v.baseline, v.metric): v for v in report.verdicts}
     for change in changes:
-        words = split_words(change, _find_verdict(report, change))
+        words = split_words(change, verdicts.get((change.recommender, change.baseline or "", change.metric)))
         text = "\n\n".join(filter(None, (headline_change(change), words, certainty_words(change))))
         title = f"{show_name(change.recommender)}, {change.metric}"
         chart = adapt_chart(_draw_change(change))
@@ -98,40 +98,25 @@ def split_sections(report: Report) -> list[Section]:
 
 def split_figures(report: Report) -> list[Section]:
     """The parts of all changes as a table."""
-    rows = [
-        [
-            show_name(change.recommender),
-            change.metric,
-            _PART_NAMES.get(name, (name, 0))[0],
-            *map(points, (part.value, part.low, part.high)),
-        ]
-        for change in report.changes
-        if change.comparable
-        for name, part in change.parts().items()
-    ]
-    head = ["recommender", "metric", "part", "points", "low", "high"]
-    table = [head, *rows]
-    return [Section("The parts of the change in figures", "", None, table, text_columns=3)] if rows else []
+    table = [["recommender", "metric", "part", "points", "low", "high"]]
+    for change in (change for change in report.changes if change.comparable):
+        for name, part in change.parts().items():
+            figures = map(points, (part.value, part.low, part.high))
+            table.append([show_name(change.recommender), change.metric, _name_part(name), *figures])
+    title = "The parts of the change in figures"
+    return [Section(title, "", None, table, text_columns=3)] if len(table) > 1 else []
 
 
-def _find_verdict(report: Report, change: Change) -> Verdict | None:
-    """The verdict on the recommender of a change, against what ran then."""
-    wanted = (change.recommender, change.baseline, change.metric)
-    return next((v for v in report.verdicts if (v.recommender, v.baseline, v.metric) == wanted), None)
+def _name_part(name: str) -> str:
+    return "algorithm and all else" if name == "algorithm and unexplained" else name
 
 
 def _draw_change(change: Change) -> Any:
-    parts = [
-        {
-            "name": _PART_NAMES[name][0],
-            "colour": _PART_NAMES[name][1],
-            "value": 100 * part.value,
-            "low": 100 * part.low,
-            "high": 100 * part.high,
-        }
-        for name, part in change.parts().items()
-        if name != "change" and (name not in ("users excluded", "more data") or abs(part.value) >= 5e-5)
-    ]
+    parts = []
+    for name, part in change.parts().items():
+        if name != "change" and (name not in ("users excluded", "more data") or abs(part.value) >= 5e-5):
+            figures = {"value": 100 * part.value, "low": 100 * part.low, "high": 100 * part.high}
+            parts.append({"name": _name_part(name), "colour": _PART_COLOURS[name], **figures})
     start = {"name": f"score on {change.reference}", "value": 100 * change.score_reference}
     end = {"name": f"score on {change.at}", "value": 100 * change.score}
     return draw_split(start, parts, end, title=f"score ({change.metric}), in percent")
@@ -187,18 +172,12 @@ def _draw_scores(scores: Sequence[Score], names: Sequence[str], metric: str) -> 
     kinds = {_kind(s): _PLAIN if s.weighting == "raw" else _WEIGHTED for s in scores}
     if sum(stroke is _PLAIN for stroke in kinds.values()) > 1:  # the log as it is beside a view
         kinds = {kind: Stroke(INK, shape="diamond") if kind == AS_LOGGED else s for kind, s in kinds.items()}
-    rows = [
-        {
-            "name": name,
-            "kind": _kind(s),
-            "value": s.value,
-            "low": None if math.isnan(s.low) else s.low,
-            "high": None if math.isnan(s.high) else s.high,
-            "words": percent_or_dash(s.value),
-            "shown": f"{percent_or_dash(s.value)} ({percent_or_dash(s.low)} to {percent_or_dash(s.high)})",
-        }
-        for name, s in zip(names, scores, strict=True)
-    ]
+    rows = []
+    for name, s in zip(names, scores, strict=True):
+        value, low, high = map(percent_or_dash, (s.value, s.low, s.high))
+        limits = {"low": None if math.isnan(s.low) else s.low, "high": None if math.isnan(s.high) else s.high}
+        row = {"name": name, "kind": _kind(s), "value": s.value, **limits}
+        rows.append({**row, "words": value, "shown": f"{value} ({low} to {high})"})
     toggles = [Toggles("Kinds", [Line(kind, stroke.colour, shape=stroke.shape) for kind, stroke in kinds.items()])]
     return adapt_chart(draw_dots(rows, kinds, title=f"score ({metric})")), toggles
 
@@ -222,17 +201,20 @@ def _kind(score: Score) -> str:
 
 def made_section(report: Report, more: Sequence[tuple[str, str]] = (), code: str = "") -> Section:
     """How the page was made: with what version, options and data, and the command that makes it again."""
-    rows = [["", ""], ["unskew", __version__], ["dates", f"{report.reference} and {report.at}"]]
-    rows.append(["held out", report.protocol])
-    rows += [[name, value] for name, value in more]
+    rows = [("dates", f"{report.reference} and {report.at}"), ("held out", report.protocol), *more]
     if report.weights is not None:
         options = report.weights.options.to_dict()
         settings = [f"{name} {value}" for name, value in options.items() if value not in (None, [], (), {})]
-        rows.append(["weights", ", ".join(settings)])
-        policy = report.weights.policy.to_dict()
-        rows.append(["policy", ", ".join(f"{name} {value}" for name, value in policy.items())])
+        policy = [f"{name} {value}" for name, value in report.weights.policy.to_dict().items()]
+        rows += [("weights", ", ".join(settings)), ("policy", ", ".join(policy))]
+    return describe_making(rows, code)
+
+
+def describe_making(rows: Sequence[tuple[str, str]], code: str) -> Section:
+    """The version, these figures about how the page was made, and the command that makes it again."""
+    table = [["", ""], ["unskew", __version__], *([name, value] for name, value in rows)]
     text = "This command makes the page again:" if code else ""
-    return Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=code)
+    return Section("How this was made", text, None, table, text_columns=2, anchor="made", code=code)
 
 
 _MOVED = 8
@@ -245,11 +227,10 @@ def moved_section(drift: Drift, names: Mapping[Any, str]) -> Section:
         f"On the log as it is, {percent(drift.bound)} of the item mix moved to other items between "
         f"{drift.reference} and {drift.at}. Recommendations move it, and so do seasons, news and new users."
     )
-    moves = [
-        f"{show_name(names.get(row['item'], row['item']), 36)}: {percent(row['p_reference'])} to "
-        f"{percent(row['p_now'])}"
-        for row in rows
-    ]
+    moves = []
+    for row in rows:
+        name = show_name(names.get(row["item"], row["item"]), 36)
+        moves.append(f"{name}: {percent(row['p_reference'])} to {percent(row['p_now'])}")
     label = f"{text} {'; '.join(moves)}."
     chart = adapt_chart(draw_drift(drift, _MOVED, names))
     return Section("Items that moved most", text, chart, anchor="moved", label=label, adapts=True)

@@ -96,30 +96,20 @@ def describe_change_intervals(changes: Sequence[Change]) -> str:
 
 def describe_weights(weights: ItemWeights, *, fixed: bool) -> str:
     """How the fit ended and at whose cost; for fixed lists, how far their scores can still be off."""
-    bound = ""
+    text, fit = f"Weights: {weights.status}", weights.report
     if fixed:
-        bound = (
+        text += (
             f", the score of a fixed list is within {100 * weights.bound:.2f} points of its score at "
-            f"{weights.reference} ({100 * weights.report.bound_before:.2f} before), hit@5 within "
+            f"{weights.reference} ({100 * fit.bound_before:.2f} before), hit@5 within "
             f"{100 * weights.worst(5):.2f} (worst@5)"
         )
-    return f"Weights: {weights.status}{bound}{_describe_excluded(weights)}{_describe_new(weights)}."
-
-
-def _describe_new(weights: ItemWeights) -> str:
-    new = weights.report.new_items
-    if new.count == 0:
-        return ""
-    done = "dropped" if weights.options.new_items == "drop" else "kept"
-    return f"; {thousands(new.count)} new items, {done}, have {percent(new.mass)} of the mass now"
-
-
-def _describe_excluded(weights: ItemWeights) -> str:
-    """At whose cost the bound was bought: it is about the users who are left, at both dates."""
-    now, then = weights.report.users_excluded, weights.report.users_excluded_reference
-    if now.count + then.count == 0:
-        return ""
-    return f", with {percent(now.mass)} of the users excluded now and {percent(then.mass)} then"
+    new, now, then = fit.new_items, fit.users_excluded, fit.users_excluded_reference
+    if now.count + then.count:  # at whose cost the bound was bought: it is about the others, at both dates
+        text += f", with {percent(now.mass)} of the users excluded now and {percent(then.mass)} then"
+    if new.count:
+        choice = "dropped" if weights.options.new_items == "drop" else "kept"
+        text += f"; {thousands(new.count)} new items, {choice}, have {percent(new.mass)} of the mass now"
+    return f"{text}."
 
 
 def describe_leaks(scores: Sequence[Score]) -> str:

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from unskew.evaluation.report import Report
 
 
-TONES: dict[Decision, str] = {
-    "better": "good",
-    "worse": "bad",
-    "no clear difference": "even",
-    "undecided": "open",
-}
+TONES: dict[Decision, str] = {"better": "good", "worse": "bad", "no clear difference": "even", "undecided": "open"}
 """How each decision looks."""
 
 EXPOSURES = (
@@ -84,10 +79,9 @@ def describe_answer(verdict: Verdict) -> str:
         return f"How far {candidate} is from {baseline} has no range."
     low, high = show_range(verdict.low, verdict.high)
     span = f"between {low} and {high} points {verdict.metric}"
-    if verdict.decision == "better":
-        return f"{candidate} is ahead of {baseline} offline: {span}."
-    if verdict.decision == "worse":
-        return f"{candidate} is behind {baseline} offline: {span}."
+    if verdict.decision in ("better", "worse"):
+        side = "ahead of" if verdict.decision == "better" else "behind"
+        return f"{candidate} is {side} {baseline} offline: {span}."
     if verdict.decision == "no clear difference":
         missed = 100 * max(abs(verdict.low), abs(verdict.high))
         return f"The difference is {span}. One of up to {missed:.1f} points may be missed; more users show less."
@@ -142,17 +136,10 @@ def list_facts(verdict: Verdict, about: str = "", logged: Mapping[str, float] | 
     counted = list_counted(verdict)
     lifts = [scenario.relative for scenario in counted if scenario.relative is not None]
     main = next((scenario for scenario in counted if scenario.trusted), verdict.as_logged)
+    v1, v2 = verdict.baseline, verdict.recommender
     facts = [
-        Fact(
-            f"v1: {show_name(verdict.baseline, 28)}",
-            _score(verdict.score_baseline),
-            describe(verdict.baseline, about),
-        ),
-        Fact(
-            f"v2: {show_name(verdict.recommender, 28)}",
-            _score(verdict.score),
-            describe(verdict.recommender, "on the same test set"),
-        ),
+        Fact(f"v1: {show_name(v1, 28)}", _score(verdict.score_baseline), describe(v1, about)),
+        Fact(f"v2: {show_name(v2, 28)}", _score(verdict.score), describe(v2, "on the same test set")),
     ]
     if main.relative is not None and not math.isnan(main.relative.value):
         span = ""
@@ -218,15 +205,15 @@ def verdict_sections(report: Report) -> list[Section]:
         first, *others = verdicts
         card = make_card(first, about, _find_logged(report, first))
         sections = [replace(card, title="The verdict", anchor="answer", tone="verdict")]
-        sections += [
-            replace(
-                make_card(verdict, about, _find_logged(report, verdict)), title=f"By {verdict.metric}", level=3
-            )
-            for verdict in others
-        ]
+        for verdict in others:
+            card = make_card(verdict, about, _find_logged(report, verdict))
+            sections.append(replace(card, title=f"By {verdict.metric}", level=3))
     else:
-        sections = [_summarize(verdicts, about)]
-        sections.append(Section("", "", notes=_group_reasons(verdicts)))
+        reasons: dict[str, dict[str, None]] = {}
+        for verdict in verdicts:
+            reasons.setdefault(describe_basis(verdict), {})[show_name(verdict.recommender, 28)] = None
+        notes = [f"{enumerate_words(list(names))}: {reason}" for reason, names in reasons.items() if reason]
+        sections = [_summarize(verdicts, about), Section("", "", notes=notes)]
     return [*sections, *_make_requests(verdicts)]
 
 
@@ -248,27 +235,20 @@ def make_card(verdict: Verdict, about: str = "", logged: Mapping[str, float] | N
     chart = None if math.isnan(verdict.low) else adapt_chart(_draw_ranges([verdict]))
     text = "\n\n".join(filter(None, (answer, describe_basis(verdict))))
     caption = describe_chart(verdict) if chart is not None else ""
-    return Section(
-        "",
-        text,
-        chart,
-        status=answer_in_a_word(verdict),
-        caption=caption,
-        label=f"{answer} {caption}",
-        adapts=True,
-        facts=list_facts(verdict, f"{verdict.metric}{about}", logged),
-    )
+    look: Any = {"caption": caption, "label": f"{answer} {caption}", "adapts": True}
+    facts = list_facts(verdict, f"{verdict.metric}{about}", logged)
+    return Section("", text, chart, status=answer_in_a_word(verdict), facts=facts, **look)
 
 
 def describe_chart(verdict: Verdict) -> str:
     """How to read the chart of a range."""
-    counted, scenarios = list_counted(verdict), verdict.scenarios
+    scenarios = verdict.scenarios
     parts = ["The bar is the range; the diamond is the difference if recommendations caused nothing."]
     if len(scenarios) > 1:
         ticks = f"Each mark is one of {len(scenarios)} assumptions about how much recommendations caused"
         share = f", from none to {percent(verdict.most_induced, 0)} of the interactions"
         parts.append(f"{ticks}{share if verdict.most_induced else ''}.")
-    if len(counted) < len(scenarios):
+    if len(list_counted(verdict)) < len(scenarios):
         parts.append("Rings do not count, since the verdict rests on what is known about the recommendations.")
     return " ".join(parts)
 
@@ -288,14 +268,19 @@ def detail_sections(report: Report) -> list[Section]:
         if not _is_one_pair(verdicts):
             sections.append(replace(make_card(verdict, about), title=title, level=3))
         if len(verdict.scenarios) > 1:
-            rows = [_write_scenario(verdict, k) for k in range(len(verdict.scenarios))]
-            head = ["assumption", "caused", "points", "low", "high", "counts"]
+            rows = [["assumption", "caused", "points", "low", "high", "counts"]]
+            for k, scenario in enumerate(verdict.scenarios):
+                caused, difference = scenario.induced_share, scenario.difference
+                share = "none" if k == 0 else "–" if caused is None else percent(caused.value, 0)
+                figures = [points(v, 1) for v in (difference.value, difference.low, difference.high)]
+                counts = any(scenario is counted for counted in list_counted(verdict))
+                rows.append([scenario.name, share, *figures, "yes" if counts else "no"])
             text = (
                 "How far the two are apart under each assumption. The stand-ins are models that may resemble what "
                 "made the recommendations; the excess is what interactions since the reference date agree more "
                 "with them than before."
             )
-            sections.append(Section(f"Assumptions: {title}", text, None, [head, *rows], level=3))
+            sections.append(Section(f"Assumptions: {title}", text, None, rows, level=3))
     return sections
 
 
@@ -308,20 +293,13 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
     metric = verdicts[0].metric
     drawn = [verdict for verdict in verdicts if verdict.metric == metric and not math.isnan(verdict.low)]
     several = len({verdict.metric for verdict in verdicts}) > 1
-    rows = [
-        [
-            f"{SIGNS[TONES[verdict.decision]]} {verdict.decision}",
-            _name(verdict, several=several),
-            _write_range(verdict).replace(" ", "\N{NO-BREAK SPACE}"),
-            percent_or_dash(verdict.score),
-            percent_or_dash(verdict.score_baseline),
-            thousands(verdict.users),
-        ]
-        for verdict in verdicts
-    ]
-    head = ["verdict", "comparison", "range, points", "v2", "v1", "users"]
+    rows = [["verdict", "comparison", "range, points", "v2", "v1", "users"]]
     names: dict[str, list[str]] = {decision: [] for decision in TONES}
     for verdict in verdicts:
+        decision = f"{SIGNS[TONES[verdict.decision]]} {verdict.decision}"
+        span = _write_range(verdict).replace(" ", "\N{NO-BREAK SPACE}")
+        scores = map(percent_or_dash, (verdict.score, verdict.score_baseline))
+        rows.append([decision, _name(verdict, several=several), span, *scores, thousands(verdict.users)])
         name = show_name(verdict.recommender, 28)
         names[verdict.decision].append(f"{name} ({verdict.metric})" if several else name)
     condition = max((verdict.condition for verdict in verdicts), key=len)
@@ -332,25 +310,8 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference if recommendations caused "
         "nothing, and other marks assumptions about how much they caused. A bar that crosses 0 shows no winner."
     )
-    return Section(
-        "The verdicts",
-        text,
-        chart,
-        [head, *rows],
-        caption=caption,
-        label=f"{text} {caption}",
-        adapts=True,
-        text_columns=2,
-        anchor="answer",
-        tone="verdict",
-    )
-
-
-def _group_reasons(verdicts: Sequence[Verdict]) -> list[str]:
-    about: dict[str, dict[str, None]] = {}
-    for verdict in verdicts:
-        about.setdefault(describe_basis(verdict), {})[show_name(verdict.recommender, 28)] = None
-    return [f"{enumerate_words(list(names))}: {reason}" for reason, names in about.items() if reason]
+    look: Any = {"caption": caption, "label": f"{text} {caption}", "adapts": True, "tone": "verdict"}
+    return Section("The verdicts", text, chart, rows, text_columns=2, anchor="answer", **look)
 
 
 def _make_requests(verdicts: Sequence[Verdict]) -> list[Section]:
@@ -368,31 +329,28 @@ def _make_requests(verdicts: Sequence[Verdict]) -> list[Section]:
 
 def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
     several, baselines = len(verdicts) > 1, {verdict.baseline for verdict in verdicts}
-    ranges = [
-        {
-            "name": _name_in_chart(verdict, len(baselines)) if several else "",
-            "low": 100 * verdict.low,
-            "high": 100 * verdict.high,
-            "tone": TONES[verdict.decision],
-            "shown": f"{_write_range(verdict)} points, {verdict.decision}",
-        }
-        for verdict in verdicts
-    ]
-    cases = [
-        {
-            "name": row["name"],
-            "case": describe_scenario(scenario),
-            "value": 100 * scenario.difference.value,
-            "low": 100 * scenario.difference.low,
-            "high": 100 * scenario.difference.high,
-            "counts": any(scenario is each for each in list_counted(verdict)),
-            "first": scenario is verdict.as_logged,
-            "shown": f"{scenario.difference} points",
-        }
-        for row, verdict in zip(ranges, verdicts, strict=True)
-        for scenario in verdict.scenarios
-        if not math.isnan(scenario.difference.low)
-    ]
+    ranges, cases = [], []
+    for verdict in verdicts:
+        name = ""
+        if several:  # the sides name the baseline if all have one
+            name = show_name(verdict.recommender, 24) if len(baselines) == 1 else _name(verdict)
+        limits = {"low": 100 * verdict.low, "high": 100 * verdict.high}
+        words = f"{_write_range(verdict)} points, {verdict.decision}"
+        ranges.append({"name": name, **limits, "tone": TONES[verdict.decision], "shown": words})
+        for scenario in verdict.scenarios:
+            difference = scenario.difference
+            if math.isnan(difference.low):
+                continue
+            cases.append(
+                {
+                    "name": name,
+                    "case": describe_scenario(scenario),
+                    **{key: 100 * getattr(difference, key) for key in ("value", "low", "high")},
+                    "counts": any(scenario is counted for counted in list_counted(verdict)),
+                    "first": scenario is verdict.as_logged,
+                    "shown": f"{difference} points",
+                }
+            )
     baseline, candidate = show_name(verdicts[0].baseline, 20), show_name(verdicts[0].recommender, 20)
     left, right = f"← {baseline} ahead", f"{candidate} ahead →"
     if several:
@@ -401,20 +359,6 @@ def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
         left, right = "← v1 ahead", "v2 ahead →"
     title = f"difference in {verdicts[0].metric}, points"
     return draw_ranges(ranges, cases, title=title, sides=(left, right))
-
-
-def _write_scenario(verdict: Verdict, k: int) -> list[str]:
-    scenario = verdict.scenarios[k]
-    caused = scenario.induced_share
-    share = "none" if k == 0 else "–" if caused is None else percent(caused.value, 0)
-    difference = scenario.difference
-    figures = [points(v, 1) for v in (difference.value, difference.low, difference.high)]
-    return [scenario.name, share, *figures, "yes" if any(scenario is c for c in list_counted(verdict)) else "no"]
-
-
-def _name_in_chart(verdict: Verdict, baselines: int) -> str:
-    """With one baseline, the sides of the chart name it."""
-    return show_name(verdict.recommender, 24) if baselines == 1 else _name(verdict)
 
 
 def _name(verdict: Verdict, *, several: bool = False) -> str:

@@ -64,11 +64,6 @@ def make_score_table(report: Report) -> tuple[list[str], list[list[str]], int]:
     return head, table, left
 
 
-def has_few_hits(report: Report) -> bool:
-    """Whether a score of the table is marked with a star."""
-    return any(score.too_few_hits for score in report.scores)
-
-
 def is_of_untrusted_view(score: Score) -> bool:
     """Whether a view was to remove bias from a score and did not earn trust: bias may exceed its interval."""
     return score.view != "all" and score.biased
