@@ -248,7 +248,6 @@ def test_every_public_function_knows_its_keywords() -> None:
         (us.EASE, "l2_", "l2"),
         (us.Table, "itms", "items"),
         (us.MatrixModel, "score", "scores"),
-        (us.FitOptions, "metod", "method"),
         (us.Recipe, "user", "users"),
         (us.Metric, "dept", "depth"),
     ],

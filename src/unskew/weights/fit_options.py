@@ -9,7 +9,6 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import public_class
 from unskew.errors import PolicyError, option
 from unskew.options import check_options
 
@@ -41,7 +40,6 @@ class FitKeywords(SharedFitKeywords, total=False):
     margins: Iterable[Any]
 
 
-@public_class
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
     """How weights are fitted.
