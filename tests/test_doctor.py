@@ -409,7 +409,9 @@ def test_the_drift_of_the_item_mix_is_that_of_the_first_command(tmp_path: Path) 
         key: moved[key] for key in ("reference", "at", "bound", "chance", "drifted")
     }
     assert mix["drifted"] is False  # items are drawn from one mix all the time
-    assert mix["conclusion"] in " ".join(run("doctor", path).stdout.split())
+    printed = " ".join(run("doctor", path).stdout.split())
+    assert mix["conclusion"] in printed
+    assert f"Next ({mix['reference']} is a guess: give the last date before anything was recommended):" in printed
 
 
 def test_a_log_of_one_date_has_no_drift_to_tell() -> None:

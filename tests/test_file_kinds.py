@@ -35,7 +35,7 @@ from unskew.reading import database_files
 from unskew.reading.connection import run_interruptibly
 from unskew.reading.input_files import FileOptions
 from unskew.reading.sources import open_source
-from unskew.reading.text_files import find_header, find_separator, sniff_text
+from unskew.reading.text_files import find_header, find_quote, find_separator, sniff_text
 
 ROWS = [
     (196, 242, 3, 881250949),
@@ -182,6 +182,20 @@ def test_real_quotes_are_quotes(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text('user,item,time\n1,"a, ""b"" and\nc",3\n2,d,4\n')
     assert held(us.read_log(path), 4) == {1: {'a, "b" and\nc'}, 2: {"d"}}
+
+
+@pytest.mark.parametrize("shown", range(21, 46))
+def test_quotes_are_recognised_wherever_the_first_lines_are_cut(shown: int) -> None:
+    text = '1;"Oats ""Size 4""; bag";3\n2;"Oats ""Size 5""; bag";4\n'
+    assert find_quote(text[:shown], ";", whole=False) == '"'
+
+
+def test_a_long_file_of_quoted_values_is_read(tmp_path: Path) -> None:
+    rows = [f'{n % 90};"Oats ""Size {n % 7}""; bag";{1000 + n};1,99\n' for n in range(5000)]
+    for extra in range(0, 30, 2):  # the first lines that are looked at end at every place of a line
+        path = tmp_path / "log.csv"
+        path.write_text("user;item;time;price" + "x" * extra + "\n" + "".join(rows))
+        assert us.read_log(path).at(1006).n_items == 7
 
 
 def zip_of(content: dict[str, bytes]) -> bytes:

@@ -240,6 +240,25 @@ def test_every_public_function_knows_its_keywords() -> None:
                 function(fridge=1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "mistyped", "meant"),
+    [
+        (us.Knowledge, "exposure", "exposures"),
+        (us.ItemKNN, "neighbors", "neighbours"),
+        (us.EASE, "l2_", "l2"),
+        (us.Table, "itms", "items"),
+        (us.MatrixModel, "score", "scores"),
+        (us.Recipe, "user", "users"),
+        (us.Metric, "dept", "depth"),
+    ],
+)
+def test_a_mistyped_keyword_of_a_class_is_answered_too(kind: type, mistyped: str, meant: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        kind(**{mistyped: 1})
+    assert str(caught.value) == f"unskew.{kind.__name__}() has no option {mistyped!r}; did you mean {meant!r}?"
+    assert meant in inspect.signature(kind).parameters
+
+
 def lists(user: str = "user", items: Any = (1, 2), **more: Any) -> dict[str, Any]:
     return {user: [1, 2], "items": [list(items)] * 2, **more}
 

@@ -102,10 +102,7 @@ def public(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        unknown = [name for name in keywords if name not in known()]
-        if unknown:
-            hint = did_you_mean(unknown[0], known())
-            raise TypeError(f"{_public_name(function)}() has no option {unknown[0]!r}{hint}")
+        _refuse_unknown(function, keywords, known())
         if "seed" in keywords:
             keywords["seed"] = draw_seed(keywords["seed"])
         return function(*args, **keywords)
@@ -123,6 +120,26 @@ def public(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
         return names
 
     return call
+
+
+def public_class(kind: type[Kind]) -> type[Kind]:
+    """Decorate a public class: an unknown keyword is answered as by a public function."""
+    start: Callable[..., None] = kind.__init__
+    known = tuple(inspect.signature(kind).parameters)
+
+    @functools.wraps(start)
+    def init(self: Kind, *args: Any, **keywords: Any) -> None:
+        _refuse_unknown(kind, keywords, known)
+        start(self, *args, **keywords)
+
+    setattr(kind, "__init__", init)  # noqa: B010 (to mypy a method is not assigned)
+    return kind
+
+
+def _refuse_unknown(called: Callable[..., Any], keywords: Collection[str], known: Collection[str]) -> None:
+    for name in keywords:
+        if name not in known:
+            raise TypeError(f"{_public_name(called)}() has no option {name!r}{did_you_mean(name, known)}")
 
 
 def _public_name(function: Callable[..., Any]) -> str:

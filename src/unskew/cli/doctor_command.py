@@ -104,7 +104,11 @@ def _show(examination: Examination, written: str | None = None) -> None:
     if written is not None:
         print_line(f"Columns and options saved to {written}: commands in this folder need none.")
     if examination.commands:
-        print_line("Next:")
+        guess = (examination.item_mix or {}).get("reference")
+        hint = (
+            "" if guess is None else f" ({guess} is a guess: give the last date before anything was recommended)"
+        )
+        print_line(f"Next{hint}:")
     for command in examination.commands:
         click.echo(f"  {command}")
 

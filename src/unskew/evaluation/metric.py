@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays.types import Codes, Floats
+from unskew.checks import public_class
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import UNIT, Bounds
 from unskew.text import did_you_mean, first_line
@@ -102,6 +103,7 @@ _ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mr
 _OF_USER, _OF_ITEM = "user-", "item-"
 
 
+@public_class
 @dataclass(frozen=True)
 class Metric:
     """A metric l as a function of the rank of the held-out item, and of the grade it got.

@@ -193,7 +193,7 @@ def find_quote(text: str, sep: str, *, whole: bool) -> str:
 def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
     """Whether every quote that begins a value ends it as well; None if there is none."""
     begin = re.compile(rf'(?:\A|[\r\n]|{re.escape(sep)})"')
-    body = re.compile(r'[^"]*(?:""[^"]*)*"')
+    body = re.compile(r'[^"]*(?:""[^"]*)*"(?!")')  # the text may end within a value, after a doubled quote
     end = re.compile(rf"{re.escape(sep)}|[\r\n]|\Z")
     width = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0].count(sep)
     place, seen = 0, False

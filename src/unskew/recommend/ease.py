@@ -19,7 +19,7 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.compiling import compiled
 from unskew.arrays.profiles import Rows, entries_of
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import require_bool, require_number, require_whole_number
+from unskew.checks import public_class, require_bool, require_number, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import (
@@ -54,6 +54,7 @@ class _Model(NamedTuple):
     linear: LinearModel
 
 
+@public_class
 @dataclass(frozen=True, repr=False)
 class EASE:
     r"""Recommends by a linear model that predicts each item of a profile from the others.

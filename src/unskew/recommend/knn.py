@@ -14,7 +14,7 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.compiling import compiled
 from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Floats, Items, Mask
-from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
+from unskew.checks import public_class, require_bool, require_number, require_one_of, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.calls import (
@@ -117,6 +117,7 @@ class _Model(NamedTuple):
     counts: Counts
 
 
+@public_class
 @dataclass(frozen=True, repr=False)
 class ItemKNN:
     r"""Recommends the items most alike to those of the profile.

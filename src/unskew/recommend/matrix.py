@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv
 
 from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import require_whole_number
+from unskew.checks import public_class, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import is_nameless, require_fitted, require_length
@@ -135,6 +135,7 @@ ScoreRows = Callable[[Any, sparse.csr_matrix], Any]
 """From the fitted model and rows of the matrix to a score for each row and column."""
 
 
+@public_class
 class MatrixModel:
     """Recommends what a model scores highest: anything with ``fit(X)`` that then scores rows of such a matrix.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from unskew.arrays.profiles import all_entries, all_users, find_sorted
 from unskew.arrays.types import Codes, Mask
+from unskew.checks import public_class
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
@@ -156,6 +157,7 @@ def _held_pairs(snapshot: Snapshot) -> Codes:
     return _number_pairs(snapshot, all_users(p), p.item[all_entries(p)].astype(np.int64))
 
 
+@public_class
 class Table:
     """Recommendations external: a list of items for each user, or for each user and held-out item.
 

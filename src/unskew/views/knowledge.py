@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
-from unskew.checks import Seed, public, require_instance
+from unskew.checks import Seed, public, public_class, require_instance
 from unskew.data.log import Log
 from unskew.data.policy import Recency
 from unskew.data.slice import Slice, Snapshot
@@ -17,6 +17,7 @@ from unskew.errors import InputError, PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
 
 
+@public_class
 @dataclass(frozen=True)
 class Knowledge:
     """What you know about the recommendations in a log, for `knowledge=` of functions that score or compare.

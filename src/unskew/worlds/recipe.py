@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from string import ascii_lowercase
 from typing import Any
 
-from unskew.checks import require_number, require_one_of, require_whole_number
+from unskew.checks import public_class, require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.metric import metric as named_metric
 from unskew.recommend import recommender
@@ -181,6 +181,7 @@ class Loop:
         return [self.first + k * self.every for k in range(self.rounds)]
 
 
+@public_class
 @dataclass(frozen=True)
 class Recipe:
     """All parameters of a world; together with a seed they determine it.
