@@ -35,6 +35,7 @@ from unskew.evaluation.comparison import Comparison, WithProfile, correct_togeth
 from unskew.evaluation.score import Results, Score
 from unskew.evaluation.selection_options import WorkEstimate
 from unskew.evaluation.verdict import Verdict
+from unskew.views.knowledge import Knowledge
 from unskew.weights.item_weights import ItemWeights
 
 _MANY = 1e9  # degrees of freedom that are as good as infinitely many
@@ -179,9 +180,16 @@ class Report:
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "weights": None if self.weights is None else self.weights.to_dict(),
             "notes": list(self.notes),
-            "view": None if self.view_report is None else self.view_report.to_dict(),
+            "view": self._describe_view(),
             "cost": None if self.work is None else self.work.to_dict(),
         }
+
+    def _describe_view(self) -> dict[str, Any] | None:
+        """Which view was scored; None on Spark if that is the log as it is."""
+        view = self.view_report
+        if view is None and self.log is not None:
+            view = Knowledge().take(self.log, test=False)[0].view_report
+        return None if view is None else view.to_dict()
 
 
 _AVERAGED = ("pairs", "users", "effective_pairs", "largest_item", "empty_profiles")
