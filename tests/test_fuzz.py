@@ -250,11 +250,11 @@ import numpy as np
 from fuzz.child_process import warm_up
 from fuzz.damaged_files import Store, run_file_case
 from fuzz.kill_points import list_writers, run_kills
-from unskew.storage import tables
+from unskew.storage import files, tables
 from unskew.data import saved_log
 from unskew.reading import columnar_files, loop_encoder, sources
 
-encode, damage_error = loop_encoder.encode_rows, tables.damage_error
+encode, damage_error = loop_encoder.encode_rows, files.damage_error
 
 def drop_a_row(*arguments):
     log = encode(*arguments)
@@ -293,7 +293,7 @@ plants = {
     "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
     "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
     "pages are not checked": (columnar_files, "_read_chunk", accept, lambda: damage_files("log .pq texts")),
-    "a message has no remedy": (tables, "damage_error", forget, lambda: damage_files("weights")),
+    "a message has no remedy": (files, "damage_error", forget, lambda: damage_files("weights")),
     "a file is written in place": (tables, "replace_file", write_in_place, kill_marginal),
     "a copy stays": (sources, "_is_small_table", open_without_folder, lambda: damage_files("log .csv.bz2 texts")),
 }

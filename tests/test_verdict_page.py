@@ -57,6 +57,7 @@ class Ready:
     """Verdicts that are there already."""
 
     verdicts: list[Verdict]
+    log: Any = None
 
     def find(self) -> list[Verdict]:
         return self.verdicts

@@ -44,6 +44,10 @@ _MANY = 1e9  # degrees of freedom that are as good as infinitely many
 class FindsVerdicts(Protocol):
     """Something that finds verdicts; it takes a while."""
 
+    @property
+    def log(self) -> Any:
+        """The log as it is."""
+
     def find(self) -> list[Verdict]:
         """A verdict for each two recommenders and each metric."""
 
@@ -185,10 +189,9 @@ class Report:
         }
 
     def _describe_view(self) -> dict[str, Any] | None:
-        """Which view was scored; None on Spark if that is the log as it is."""
         view = self.view_report
-        if view is None and self.log is not None:
-            view = Knowledge().take(self.log, test=False)[0].view_report
+        if view is None and self.verdict_plan is not None:
+            view = Knowledge().take(self.verdict_plan.log, test=False)[0].view_report
         return None if view is None else view.to_dict()
 
 

@@ -144,6 +144,8 @@ class Source:
     @property
     def has_no_names(self) -> bool:
         """Whether its columns are called by numbers, since no file names them."""
+        if self.frame is not None or self.stream is not None:
+            return False
         names = [list(part.kinds) for part in self.parts]
         return all(part and part == [str(k + 1) for k in range(len(part))] for part in names)
 

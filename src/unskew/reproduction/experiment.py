@@ -70,18 +70,21 @@ class Reproduction:
         progress().step(total, total, "drawing the figures")
         check_target(folder)
         with replace_folder(folder, owns=_owns, last=[f"{WORLD}/{ABOUT}", PAGE]) as new:
-            for figure in self.figures:
-                save_figure(figure, new)
-            self.world.save(new / WORLD)
-            with replace_file(new / _CLAIMS) as temporary:
-                temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
-            table = collect_changes(self.changes)
-            write_parquet(new / _TABLE, table, "claims", {})
-            bound = f"at most {100 * max(change.bound for change in self.changes):.3f}"
-            rule = RULE.format(first=FIRST, last=LAST, bound=bound)
-            lead, about = write_lead(self.changes[0]), write_about(self.world, self.changes)
-            write_reproduction_page(new / PAGE, lead, self.figures, self.claims, about, table, rule=rule)
+            self._draw(new)
         return folder / PAGE
+
+    def _draw(self, new: Path) -> None:
+        for figure in self.figures:
+            save_figure(figure, new)
+        self.world.save(new / WORLD)
+        with replace_file(new / _CLAIMS) as temporary:
+            temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
+        table = collect_changes(self.changes)
+        write_parquet(new / _TABLE, table, "claims", {})
+        bound = f"at most {100 * max(change.bound for change in self.changes):.3f}"
+        rule = RULE.format(first=FIRST, last=LAST, bound=bound)
+        lead, about = write_lead(self.changes[0]), write_about(self.world, self.changes)
+        write_reproduction_page(new / PAGE, lead, self.figures, self.claims, about, table, rule=rule)
 
 
 def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[int, int] = RACES) -> Reproduction:

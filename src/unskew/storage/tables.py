@@ -142,9 +142,7 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     version, is_sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
     is_other_version = isinstance(version, int) and version != _FORMAT  # which `require_format` says
     if version == _FORMAT or (is_sealed and not is_other_version):
-        with report_damage(path, _MAKE_AGAIN):
-            if _sum_up(table) != table.schema.metadata.get(_SUM_KEY):
-                raise ValueError("it does not hold what unskew wrote")
+        _verify(path, table)
     return table, about
 
 
@@ -182,6 +180,12 @@ def _find_size(column: pa.Array) -> int:
         return int(column.nbytes) + 8 * len(column)
     sizes = pc.binary_length(column.dictionary).take(column.indices)
     return int(pc.sum(sizes.cast(pa.int64())).as_py() or 0) + 8 * len(column)
+
+
+def _verify(path: Path, table: pa.Table) -> None:
+    with report_damage(path, _MAKE_AGAIN):
+        if _sum_up(table) != table.schema.metadata.get(_SUM_KEY):
+            raise ValueError("it does not hold what unskew wrote")
 
 
 def read_metadata(schema: pa.Schema) -> dict[str, Any]:
