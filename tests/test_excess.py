@@ -14,7 +14,7 @@ import unskew as us
 from tests.test_thinned import COOCCURRENCE, DATES
 from tests.worlds import small
 from unskew.cli import main
-from unskew.views.production import Ranks, combine_ranks
+from unskew.views.production import Ranks, combine_ranks, list_family
 from unskew.views.rates import (
     _STREAM,
     Tally,
@@ -37,6 +37,15 @@ def exposed_share(world: us.worlds.World, windows: list[tuple[int, int]]) -> flo
         if row["user"] not in held and any(start <= row["time"] < end for start, end in windows)
     ]
     return float(np.mean(marks))
+
+
+@pytest.mark.parametrize(
+    ("items", "ease"), [(1500, "ease?exact=false"), (1501, "ease?exact=false&max_items=1500")]
+)
+def test_ease_stands_for_production_over_the_1500_most_frequent_items(items: int, ease: str) -> None:
+    rows = range(items)
+    log = us.read_log({"user": [row % 40 for row in rows], "item": list(rows), "time": list(rows)})
+    assert [name for name in list_family(log) if name.startswith("ease")] == [ease]
 
 
 @pytest.mark.parametrize("holdout", [0.0, 0.25])

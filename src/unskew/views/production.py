@@ -285,6 +285,7 @@ CANDIDATES = (
 )
 """The models that compete, besides those that are compared."""
 
+_MOST_ITEMS = 1500  # that EASE models when it stands for production: it takes their number to the power of three
 _MOST_SECONDS = 3.0  # for one fit, of which there is one for each window and fold
 _WORTH = 0.01  # by which two models together must be better than the better one
 
@@ -431,6 +432,8 @@ def _list_candidates(
 def list_family(log: Log, family: Sequence[str] = CANDIDATES) -> dict[str, Recommender]:
     """The models of unskew that may stand for production, by name: installed, and not too slow for the log."""
     specs = [spec for spec in family if spec != "als" or find_spec("implicit") is not None]
+    if len(log.items) > _MOST_ITEMS:
+        specs = [f"{spec}&max_items={_MOST_ITEMS}" if spec.startswith("ease?") else spec for spec in specs]
     models = {str(model): model for model in map(recommender, specs)}
     return {name: model for name, model in models.items() if is_cheap(model, log)}
 
