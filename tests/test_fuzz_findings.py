@@ -415,6 +415,15 @@ def test_ids_that_are_spans_of_time_are_refused(tmp_path: Path) -> None:
         us.read_log(tmp_path / "log.arrow")
 
 
+def test_a_time_zone_that_nobody_knows_has_a_remedy(tmp_path: Path) -> None:
+    times = pa.array([3, 4], type=pa.timestamp("us", "Europe/Paris\0"))
+    table = pa.table({**ROWS, "time": times})
+    feather.write_feather(table, tmp_path / "log.arrow")
+    with pytest.raises(us.TimeError, match="is not known on this machine") as raised:
+        us.read_log(tmp_path / "log.arrow").at("2024-01-01")
+    assert "in UTC" in raised.value.remedy
+
+
 def test_categories_that_are_records_are_refused_as_ids_and_passed_over_elsewhere(tmp_path: Path) -> None:
     records = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), pa.array([{"a": 1}, {"a": 2}]))
     rows = {"user": pa.array([1, 2, 3]), "item": pa.array([4, 5, 4]), "time": pa.array([1, 2, 3])}
