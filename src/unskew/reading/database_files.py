@@ -42,9 +42,9 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     (file,) = files
     name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
     try:
-        with closing(_connect(file)) as database:
-            copy = functools.partial(_copy_table, database, file, connection, name)
-            run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
+        database = _connect(file)
+        copy = functools.partial(_copy_table, database, file, connection, name)
+        run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
     except sqlite3.Error as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     return name
@@ -53,15 +53,17 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
 def _copy_table(
     database: sqlite3.Connection, file: InputFile, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
-    _refuse_damage(database, file)
-    table = choose_inside(file, _list_sqlite(database), "table")
-    columns = _find_columns(database, table, file)
-    rows = pa.RecordBatchReader.from_batches(
-        pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
-    )
-    connection.register("sqlite_rows", rows)
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
-    connection.unregister("sqlite_rows")
+    """Copy a table and close the database: here, since nobody else may while a value is still computed."""
+    with closing(database):
+        _refuse_damage(database, file)
+        table = choose_inside(file, _list_sqlite(database), "table")
+        columns = _find_columns(database, table, file)
+        rows = pa.RecordBatchReader.from_batches(
+            pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
+        )
+        connection.register("sqlite_rows", rows)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
+        connection.unregister("sqlite_rows")
 
 
 def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:

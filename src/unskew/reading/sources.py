@@ -26,6 +26,7 @@ from unskew.errors import FileError, InputError, option
 from unskew.reading.connection import (
     MemoryGuard,
     ReadingLimits,
+    close_unless_busy,
     find_types,
     quote_name,
     quote_text,
@@ -234,7 +235,7 @@ def open_source(
         else:
             settings = stack.enter_context(limits.settings())
             connection = duckdb.connect(config={**config, **settings})
-        stack.callback(connection.close)
+        stack.callback(close_unless_busy, connection)
         [(has_bar,)] = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
         if has_bar:  # in a notebook without ipywidgets there is none, and DuckDB refuses to set it
             connection.execute("SET enable_progress_bar=false")
