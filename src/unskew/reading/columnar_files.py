@@ -54,8 +54,8 @@ def check_pages(path: Path, name: str, columns: Sequence[str], require: Callable
                 chunk = _describe_chunk(file, group, k)
                 few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
                 column, rows = file.schema.column(k), file.metadata.row_group(group).num_rows
-                if not column.max_repetition_level and chunk.num_values != rows:
-                    raise _count_error(chunk)
+                if not column.max_repetition_level:
+                    _require_count(chunk, chunk.num_values, rows)
                 is_whole = not few and _count_values(path, chunk) == rows
                 if not is_whole or (text and not _are_whole(path, column, chunk, require)):
                     _read_chunk(file, group, chunk, require)
@@ -81,12 +81,12 @@ def _read_chunk(file: Any, group: int, chunk: Any, require: Callable[[int], None
     ):
         require(0)
         n_rows += batch.num_rows
-    if n_rows != file.metadata.row_group(group).num_rows:
-        raise _count_error(chunk)
+    _require_count(chunk, n_rows, file.metadata.row_group(group).num_rows)
 
 
-def _count_error(chunk: Any) -> ValueError:
-    return ValueError(f"column {chunk.path_in_schema!r} has fewer or more values than there are rows")
+def _require_count(chunk: Any, n_values: int, n_rows: int) -> None:
+    if n_values != n_rows:
+        raise ValueError(f"column {chunk.path_in_schema!r} has {n_values} values in {n_rows} rows")
 
 
 def _count_values(path: Path, chunk: Any) -> int:
