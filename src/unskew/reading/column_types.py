@@ -213,7 +213,10 @@ def time_column(
         return _read_integers(f"{short}::BIGINT", unit)
     if kind in _WIDE:
         if not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
-            raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
+            raise TimeError(
+                f"column {name!r} holds integers beyond 64 bits, which cannot be times",
+                remedy=f"name the column of times with {option('time')}",
+            )
         return _read_integers(f"{short}::BIGINT", unit)
     if is_number:
         return _read_decimals(source, f"{short}::DOUBLE", name, unit)
