@@ -10,6 +10,7 @@ from typing import Literal
 ByteMutation = Callable[[bytes, Random], bytes]
 
 _TEXT = re.compile(rb"[\x01-\x3f]\0\0\0(?=[ -~])")  # a length in four bytes, and a letter
+_COUNT = re.compile(rb"[\x1c\x2c\x5c]\x15.", re.DOTALL)  # a structure of Thrift that begins with a number
 _EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 
 
@@ -50,6 +51,16 @@ def lengthen_text(content: bytes, rng: Random) -> bytes:
         return flip_bit(content, rng)
     place = rng.choice(last)
     return content[:place] + bytes([content[place] + 1]) + content[place + 1 :]
+
+
+def change_count(content: bytes, rng: Random) -> bytes:
+    """The header of a page of a Parquet file has another number of values."""
+    places = [match.end() - 1 for match in _COUNT.finditer(content)]
+    if not places:
+        return flip_bit(content, rng)
+    damaged, place = bytearray(content), rng.choice(places)
+    damaged[place] ^= 1 << rng.randrange(7)
+    return bytes(damaged)
 
 
 def insert_bytes(content: bytes, rng: Random) -> bytes:
@@ -117,6 +128,7 @@ BYTE_MUTATIONS: tuple[ByteMutation, ...] = (
     set_byte,
     set_number,
     lengthen_text,
+    change_count,
     insert_bytes,
     remove_bytes,
     truncate,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +148,37 @@ def test_compiled_loops_that_others_could_have_written_are_not_run(
     again = load_kernel()  # which says no more
     assert again(1, 2) == 3
     assert sum(again.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("settings", ["cache_dir: cache", "cache_dir: [", "disable_jit: 1"])
+def test_settings_of_numba_in_the_working_directory_are_ignored(tmp_path: Path, settings: str, late: bool) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "cached_kernel.py").write_text("from unskew.arrays.compiling import compiled\n\n" + _ADD)
+
+    def run(more: str = "") -> subprocess.CompletedProcess[str]:
+        program = f"{more}\nfrom cached_kernel import add\nassert add(1, 2) == 3\nimport yaml\nprint(add.stats)"
+        return subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+
+    assert run("import os; os.environ['NUMBA_CACHE_DIR'] = 'cache'").returncode == 0
+    indexes = list((tmp_path / "cache").rglob("*.nbi"))
+    assert indexes
+    for index in indexes:
+        index.write_bytes(pickle.dumps(_Trap(tmp_path / "ran")))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "cache").symlink_to(tmp_path / "cache")
+    (tmp_path / ("there" if late else ".") / ".numba_config.yaml").write_text(settings)
+    done = run("import os, cached_kernel; os.chdir('there')" if late else "")
+    assert done.returncode == 0, done.stderr
+    assert "cache_misses=Counter({(int64, int64): 1})" in done.stdout  # it was compiled
+    if late:
+        assert done.stderr == ""
+    else:
+        [line] = [line for line in done.stderr.splitlines() if not line.startswith(" ")]
+        assert "Warning: .numba_config.yaml in the working directory is not used" in line
+    assert not (tmp_path / "ran").exists()
 
 
 def test_that_loops_cannot_be_kept_is_said_once(no_place: Path) -> None:

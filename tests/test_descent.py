@@ -134,8 +134,11 @@ def test_top_fits_the_items_of_largest_change_among_those_of_both_dates(method: 
     change = {i: abs(before[i] - now[i]) for i in before if i in now}
     log = us.read_log(columns(events))
     if p > len(change):
-        with pytest.raises(InputError, match=f"top is {p}, but only {len(change)} items exist at both dates"):
+        with pytest.raises(
+            InputError, match=f"top is {p}, but only {len(change)} items exist at both dates"
+        ) as raised:
             us.fit_weights(log.at(9), log.at(3), top=p, method=method)
+        assert raised.value.remedy == f"give at most {len(change)}"
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", us.ConvergenceWarning)  # which items are fitted does not hang on how well

@@ -13,6 +13,7 @@ import lzma
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -368,6 +369,47 @@ def test_an_interrupt_is_heard_while_a_library_works(
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, usual)
+
+
+_DEAF = """
+import hashlib, os, signal, sys, threading
+from unskew.__main__ import run
+from unskew.reading import database_files
+
+number = getattr(signal, sys.argv.pop())
+
+def work(database, _):
+    threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
+    database.create_function("work", 0, lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 300_000_000))
+    database.execute("SELECT work()").fetchall()
+
+database_files._refuse_damage = work
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    ("name", "code", "line"), [("SIGINT", 130, "interrupted: nothing was written\n"), ("SIGTERM", 143, "")]
+)
+def test_a_command_ends_in_order_while_sqlite_does_not_listen(
+    tmp_path: Path, name: str, code: int, line: str
+) -> None:
+    with sqlite3.connect(tmp_path / "log.db") as database:
+        database.execute("CREATE TABLE t (user, item, time)")
+    database.close()
+    (tmp_path / "spill").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", _DEAF, "doctor", tmp_path / "log.db", name],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,  # the work takes longer
+        env={**os.environ, "TMPDIR": str(tmp_path / "spill")},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", line)
+    assert list((tmp_path / "spill").iterdir()) == []
 
 
 def write_excel(path: Path, *, header: bool = True, sheets: int = 1) -> Path:

@@ -293,6 +293,7 @@ plants = {
     "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
     "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
     "pages are not checked": (columnar_files, "_read_chunk", accept, lambda: damage_files("log .pq texts")),
+    "a count is forged": (columnar_files, "_require_count", accept, lambda: damage_files("log .parquet integers")),
     "a message has no remedy": (files, "damage_error", forget, lambda: damage_files("weights")),
     "a file is written in place": (tables, "replace_file", write_in_place, kill_marginal),
     "a copy stays": (sources, "_is_small_table", open_without_folder, lambda: damage_files("log .csv.bz2 texts")),
@@ -310,10 +311,11 @@ def test_the_campaign_finds_each_planted_bug_within_so_many_cases(tmp_path: Path
     assert done.returncode == 0, done.stderr
     cases = {
         "a row is dropped": (5, "wrong figure"),
-        "the checksum of a table is not verified": (40, "wrong figure"),
+        "the checksum of a table is not verified": (60, "wrong figure"),
         "the checksum of a log is not verified": (60, "wrong figure"),
         "a bound is not checked": (120, "foreign AssertionError"),
         "pages are not checked": (60, "unconfirmed"),
+        "a count is forged": (150, "unconfirmed"),
         "a message has no remedy": (20, "an error without a remedy"),
         "a file is written in place": (5, "neither old nor new"),
         "a copy stays": (10, "left behind"),

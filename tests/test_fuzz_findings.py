@@ -30,6 +30,7 @@ from unskew.cli.shared_options import read_names
 from unskew.errors import ColumnError, FileError
 from unskew.known_truths import yardstick
 from unskew.over_time import Timeline
+from unskew.reading import columnar_files
 from unskew.reading.connection import translate_errors
 from unskew.reading.database_files import _refuse_damage, _to_array
 from unskew.reading.input_files import FileOptions, InputFile
@@ -413,6 +414,47 @@ def test_ids_that_are_spans_of_time_are_refused(tmp_path: Path) -> None:
     feather.write_feather(pa.table({"user": [1, 2], "item": spans, "time": [1, 2]}), tmp_path / "log.arrow")
     with pytest.raises(ColumnError, match="column 'item' holds INTERVAL: an id must be one number or one text"):
         us.read_log(tmp_path / "log.arrow")
+
+
+@pytest.mark.parametrize("few", [100_000, 0], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_a_page_with_fewer_values_than_rows_is_refused(
+    column: int, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columnar_files, "_FEW", few)
+    rows: dict[str, list[Any]] = {
+        "user": [f"u{n % 9}" for n in range(60)],
+        "item": [f"i{n % 8}" for n in range(60)],
+    }
+    path = write(tmp_path / "log.parquet", {**rows, "time": list(range(60))})
+    us.read_log(path)
+    content = bytearray(path.read_bytes())
+    page = pq.ParquetFile(path).metadata.row_group(0).column(column).data_page_offset
+    number = content.index(b"\x15\x78", page) + 1  # 60 values, as the header of the page has them
+    content[number] = 56 * 2
+    path.write_bytes(content)
+    with pytest.raises(FileError, match="has 56 values in 60 rows"):
+        us.read_log(path)
+
+
+def test_a_row_group_that_forgets_rows_is_refused(tmp_path: Path) -> None:
+    rows: dict[str, list[Any]] = {"user": [f"u{n}" for n in range(60)], "item": [1] * 60, "time": [3] * 60}
+    path = write(tmp_path / "log.parquet", rows)
+    content = path.read_bytes()
+    number = content.rindex(b"\x16\x78\x26")  # 60 rows, as the footer has them for its row group
+    path.write_bytes(content[: number + 1] + bytes([56 * 2]) + content[number + 2 :])
+    assert pq.ParquetFile(path).metadata.row_group(0).num_rows == 56
+    with pytest.raises(FileError, match="has 60 values in 56 rows"):
+        us.read_log(path)
+
+
+def test_a_time_zone_that_nobody_knows_has_a_remedy(tmp_path: Path) -> None:
+    times = pa.array([3, 4], type=pa.timestamp("us", "Europe/Paris\0"))
+    table = pa.table({**ROWS, "time": times})
+    feather.write_feather(table, tmp_path / "log.arrow")
+    with pytest.raises(us.TimeError, match="is not known on this machine") as raised:
+        us.read_log(tmp_path / "log.arrow").at("2024-01-01")
+    assert "in UTC" in raised.value.remedy
 
 
 def test_categories_that_are_records_are_refused_as_ids_and_passed_over_elsewhere(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import sys
 from typing import NoReturn
 
@@ -18,7 +20,21 @@ def run() -> None:
         from unskew.cli import main
     except KeyboardInterrupt:
         _end("interrupted: nothing was written", 130)
-    main(prog_name="unskew")
+    try:
+        main(prog_name="unskew")
+    except SystemExit as ending:
+        _end_if_busy(ending.code)
+        raise
+
+
+def _end_if_busy(code: object) -> None:
+    """End at once if a library goes on after an interrupt: Python would wait for it, or crash."""
+    connection = sys.modules.get("unskew.reading.connection")
+    if connection is not None and connection.is_busy():
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code if isinstance(code, int) else 1)
 
 
 def _require_addresses() -> None:

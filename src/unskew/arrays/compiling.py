@@ -19,10 +19,14 @@ from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 
+from unskew.arrays import IS_CONFIGURED
 from unskew.errors import warn
 from unskew.progress import progress
 
 Kernel = Callable[..., Any]
+
+if not IS_CONFIGURED:
+    numba.core.config._config_fname = ""  # or it reads the settings of the working directory when it compiles
 
 
 class _KernelCache(FunctionCache):

@@ -266,7 +266,7 @@ class _Reader:
         elsewhere = [path for path in SHARED_KEYS if path.rpartition(".")[2] == name]
         if elsewhere:
             table = elsewhere[0].rpartition(".")[0]
-            meant = f"; it belongs in [{self.prefix}{table}]" if table else "; it belongs at the top of the file"
+            meant = f"; it belongs in [{self.prefix}{table}]." if table else "; it belongs at the top of the file."
         raise InputError(
             f"{self.file}: there is no key {name!r}{where}{meant or '.'} The keys there are {', '.join(known)}"
         )

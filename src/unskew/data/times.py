@@ -239,7 +239,10 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise TimeError(f"the time zone {name!r} is not known on this machine: {error}") from None
+        raise TimeError(
+            f"the time zone {name!r} is not known on this machine: {error}",
+            remedy="write the times in UTC, or install the Python package tzdata",
+        ) from None
 
 
 def check_time_unit(unit: str | None) -> None:

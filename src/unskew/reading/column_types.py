@@ -207,7 +207,10 @@ def time_column(
     if dates is not None:
         return dates
     if kind in _WIDE and not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
-        raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
+        raise TimeError(
+            f"column {name!r} holds integers beyond 64 bits, which cannot be times",
+            remedy=f"name the column of times with {option('time')}",
+        )
     if kind in (*_INTEGERS, *_WIDE):
         axis = TimeAxis("integer") if unit is None else TimeAxis("epoch", unit, "UTC")
         return TimeColumn(f"{short}::BIGINT", axis)

@@ -2,6 +2,7 @@
 
 DuckDB reads past the end of a damaged page of a Parquet file, and takes what it finds there for part of a text. So
 pages of texts are checked before: their checksums, if they have them, and whether texts end where their page does.
+If pages have fewer values than there are rows, it fills up with values of other columns: these are counted.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _MOST_BYTES = 2**25  # of texts that Arrow reads at once
 _CODECS = ("SNAPPY", "ZSTD", "GZIP", "BROTLI", "UNCOMPRESSED")
 _PLAIN, _BY_DICTIONARY = 0, (2, 8)  # encodings
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
+_DETAILS = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}  # where the header of a page says more
 _DAMAGED_HEADER = "the header of a page is damaged"
 
 
@@ -49,7 +51,11 @@ def check_pages(path: Path, name: str, columns: Sequence[str], require: Callable
         for group, k in product(range(file.num_row_groups), places):
             chunk = _describe_chunk(file, group, k)
             few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
-            if few or (text and not _are_whole(path, file.schema.column(k), chunk, require)):
+            column, rows = file.schema.column(k), file.metadata.row_group(group).num_rows
+            if not column.max_repetition_level:
+                _require_count(chunk, chunk.num_values, rows)
+            is_whole = not few and _count_values(path, chunk) == rows
+            if not is_whole or (text and not _are_whole(path, column, chunk, require)):
                 _read_chunk(file, group, chunk, require)
 
 
@@ -63,10 +69,26 @@ def _describe_chunk(file: Any, group: int, place: int) -> Any:
 def _read_chunk(file: Any, group: int, chunk: Any, require: Callable[[int], None]) -> None:
     """Have Arrow read a chunk and forget it, few rows at a time: each of them may be the longest text."""
     rows = _FEW if chunk.physical_type != "BYTE_ARRAY" else _MOST_BYTES // max(1, chunk.total_uncompressed_size)
-    for _ in file.iter_batches(
+    n_rows = 0
+    for batch in file.iter_batches(
         max(1, min(rows, _FEW)), row_groups=[group], columns=[chunk.path_in_schema], use_threads=False
     ):
         require(0)
+        n_rows += batch.num_rows
+    _require_count(chunk, n_rows, file.metadata.row_group(group).num_rows)
+
+
+def _require_count(chunk: Any, n_values: int, n_rows: int) -> None:
+    if n_values != n_rows:
+        raise ValueError(f"column {chunk.path_in_schema!r} has {n_values} values in {n_rows} rows")
+
+
+def _count_values(path: Path, chunk: Any) -> int:
+    """How many values the pages of a chunk say that they have."""
+    pages = (header for header, _ in _list_pages(path, chunk))
+    return sum(
+        header.get(_DETAILS.get(header[1], 0), {}).get(1, 0) for header in pages if header[1] != _DICTIONARY
+    )
 
 
 def _are_whole(path: Path, column: Any, chunk: Any, require: Callable[[int], None]) -> bool:
@@ -79,7 +101,7 @@ def _are_whole(path: Path, column: Any, chunk: Any, require: Callable[[int], Non
     for header, body in _list_pages(path, chunk):
         if 4 in header and zlib.crc32(body) != header[4] & 0xFFFFFFFF:
             return False
-        details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}.get(header[1], 0), {})
+        details = header.get(_DETAILS.get(header[1], 0), {})
         encoding = details.get(4 if header[1] == _DATA_2 else 2)
         if header[1] != _DICTIONARY and encoding in _BY_DICTIONARY:
             continue

@@ -90,28 +90,52 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
 def run_interruptibly(work: Callable[[], object], stops: Sequence[Callable[[], None]] = ()) -> None:
     """Do some work in a thread, so that an interrupt is heard at once while a library is busy.
 
-    Then `stops` are called, and the thread gets a moment to end: a library that does not listen is left.
+    Then `stops` are called, and the thread gets a moment to end: a library that does not listen is left, and
+    `is_busy` says so.
     """
     raised: list[BaseException] = []
+    done = (
+        threading.Event()
+    )  # Thread.join takes a thread for ended that it was waiting for when it was interrupted
 
     def run() -> None:
         try:
             work()
         except BaseException as error:
             raised.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
-    thread.start()
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.1)
-    except KeyboardInterrupt:
+        while not done.wait(0.1):
+            pass
+    except BaseException:  # a signal
         for stop in stops:
-            stop()
-        thread.join(0.5)
+            with contextlib.suppress(duckdb.Error):  # it is busy
+                stop()
+        if not done.wait(0.5):
+            _left.append(done)
         raise
     if raised:
-        raise raised[0]
+        raise raised.pop()
+
+
+_left: list[threading.Event] = []
+
+
+def is_busy() -> bool:
+    """Whether a library still works that was interrupted: Python cannot end in order around it."""
+    return not all(done.is_set() for done in _left)
+
+
+def close_unless_busy(connection: duckdb.DuckDBPyConnection) -> None:
+    """Close a connection; one that still works is left to the thread in which it does."""
+    try:
+        connection.close()
+    except duckdb.Error:
+        if not is_busy():
+            raise
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ Excel is read with openpyxl, which is an extra.
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -41,9 +42,9 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     (file,) = files
     name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
     try:
-        with closing(_connect(file)) as database:
-            stops = (database.interrupt, connection.interrupt)
-            run_interruptibly(lambda: _copy_table(database, file, connection, name), stops)
+        database = _connect(file)
+        copy = functools.partial(_copy_table, database, file, connection, name)
+        run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
     except sqlite3.Error as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     return name
@@ -52,17 +53,19 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
 def _copy_table(
     database: sqlite3.Connection, file: InputFile, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
-    _refuse_damage(database, file)
-    names = database.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-    )
-    table = choose_inside(file, [row[0] for row in names], "table")
-    columns = _find_columns(database, table, file)
-    schema = pa.schema([(column.name, column.type) for column in columns])
-    rows = pa.RecordBatchReader.from_batches(schema, _read_batches(database, table, columns, schema))
-    connection.register("sqlite_rows", rows)
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
-    connection.unregister("sqlite_rows")
+    """Copy a table and close the database: here, since nobody else may while a value is still computed."""
+    with closing(database):
+        _refuse_damage(database, file)
+        names = database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        )
+        table = choose_inside(file, [row[0] for row in names], "table")
+        columns = _find_columns(database, table, file)
+        schema = pa.schema([(column.name, column.type) for column in columns])
+        rows = pa.RecordBatchReader.from_batches(schema, _read_batches(database, table, columns, schema))
+        connection.register("sqlite_rows", rows)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
+        connection.unregister("sqlite_rows")
 
 
 def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:

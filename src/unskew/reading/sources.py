@@ -26,6 +26,7 @@ from unskew.errors import FileError, InputError, option
 from unskew.reading.connection import (
     MemoryGuard,
     ReadingLimits,
+    close_unless_busy,
     fetch_row,
     find_types,
     quote_name,
@@ -237,7 +238,7 @@ def open_source(
         else:
             settings = stack.enter_context(limits.settings())
             connection = duckdb.connect(config={**config, **settings})
-        stack.callback(connection.close)
+        stack.callback(close_unless_busy, connection)
         (has_bar,) = fetch_row(connection, "SELECT current_setting('enable_progress_bar')")
         if has_bar:  # in a notebook without ipywidgets there is none, and DuckDB refuses to set it
             connection.execute("SET enable_progress_bar=false")

@@ -134,7 +134,10 @@ class TypedRows:
                     remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",
                 )
         if dropped == rows:
-            raise EmptyError(f"nothing is left: every row of {self.source.name} has a null user, item or time")
+            raise EmptyError(
+                f"nothing is left: every row of {self.source.name} has a null user, item or time",
+                remedy="fill them in, or name other columns",
+            )
 
     def check_calendar(self, name: str | None, first: Any, last: Any) -> None:
         """Dates must lie in the years that a date can have; often it is the unit that is wrong."""

@@ -265,7 +265,10 @@ def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> 
     if options.top is not None:
         shared = len(alignment.by_change)
         if options.top > shared:
-            raise InputError(f"{option('top')} is {options.top}, but only {shared} items exist at both dates")
+            raise InputError(
+                f"{option('top')} is {options.top}, but only {shared} items exist at both dates",
+                remedy=f"give at most {shared}",
+            )
         return np.sort(alignment.by_change[: options.top])
     if options.items is not None:
         ids = alignment.everyone.items
@@ -274,7 +277,10 @@ def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> 
             raise InputError(f"{option('items')} is empty", remedy="name at least one")
         lost = codes[~(target[codes] > 0)]
         if len(lost):
-            raise InputError(f"item {ids[int(lost[0])]!r} cannot be fitted: it does not exist at both dates")
+            raise InputError(
+                f"item {ids[int(lost[0])]!r} cannot be fitted: it does not exist at both dates",
+                remedy="leave it out",
+            )
         return codes
     return np.flatnonzero(target > 0)
 
