@@ -132,8 +132,6 @@ def _print_summary(report: Report) -> None:
     if not report.verdicts:
         for sentence in (*report.changes, *report.comparisons):
             print_line(f"{sentence}.")
-    for note in report.notes:  # what may turn a verdict, such as users without a profile, stands beside it
-        print_line(f"Note: {note}.")
     head, rows, left = make_score_table(report)
     print_table(head, rows, left=left)
     if any(score.too_few_hits for score in report.scores):
@@ -143,6 +141,8 @@ def _print_summary(report: Report) -> None:
     if not report.verdicts:  # whose reasons say as much
         for note in _list_caveats(report):
             print_line(note)
+    for note in report.notes:
+        print_line(f"Note: {note}.")
 
 
 def _list_caveats(report: Report) -> Iterator[str]:
