@@ -174,7 +174,7 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("table:/no/such/file.parquet", "/no/such/file.parquet"),
         ("no_such_module_here:Model", "no module 'no_such_module_here', neither installed nor in the current"),
         ("json.no_such_part:Model", "no module 'json.no_such_part'"),
-        ("json:JSONEncode", "json' has no 'JSONEncode'; did you mean 'JSONEncoder'"),
+        ("json:JSONEncode", "json' has no 'JSONEncode': check the name; did you mean 'JSONEncoder'"),
         ("json:", "must be written as package.module:Class"),
         (":Model", "must be written as package.module:Class"),
         ("math:pi", "math:pi is a float, which is not a recommender"),
