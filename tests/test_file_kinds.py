@@ -283,7 +283,7 @@ def test_a_table_of_sqlite_is_read(ending: str, tmp_path: Path) -> None:
 def test_a_table_of_several_is_named(tmp_path: Path) -> None:
     path = write_sqlite(tmp_path / "log.db", extra="movies")
     refuse(path, "has the tables 'events' and 'movies': choose one with table='events'")
-    refuse(path, "none is called 'event'; did you mean 'events'", table="event")
+    refuse(path, "none is called 'event': choose one of these; did you mean 'events'", table="event")
     check(us.read_log(path, table="events"))
     check(us.read_log(f"{path}?table=EVENTS"))
 

@@ -537,7 +537,9 @@ def test_a_configuration_that_is_nested_without_end_is_refused(
 ) -> None:
     (tmp_path / "unskew.toml").write_text("a=" + "[" * 100_000)
     monkeypatch.chdir(tmp_path)
-    assert refuse("drift", small_log, "--reference", "2", "--at", "3").endswith("it is nested too deeply")
+    assert refuse("drift", small_log, "--reference", "2", "--at", "3").endswith(
+        "it is nested too deeply: write fewer levels of brackets"
+    )
 
 
 @pytest.mark.parametrize("kind", ["folder", "loop", "nothing"])

@@ -142,7 +142,7 @@ def test_lists_of_any_whole_numbers_and_memory_order_are_taken() -> None:
 def test_a_wrong_list_is_an_error_that_names_the_user_and_the_item(lists: list[list[int]], told: str) -> None:
     with pytest.raises(InputError) as error:
         ranks(Fixed(rows(*lists)))
-    assert str(error.value) == told
+    assert str(error.value) == f"{told}: correct what recommend returns"
 
 
 def test_what_is_held_out_is_no_item_of_the_profile() -> None:

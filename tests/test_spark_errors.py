@@ -196,7 +196,10 @@ def test_the_cause_is_the_last_error_that_java_names() -> None:
 Caused by: java.lang.RuntimeException: a.parquet is not a Parquet file
 \tat org.apache.parquet.Other.method(Other.java:2)"""
     told = str(jobs.explain_failure(RuntimeError(said), "reading a.parquet"))
-    assert told == "reading a.parquet: Spark failed: RuntimeException: a.parquet is not a Parquet file"
+    assert told == (
+        "reading a.parquet: Spark failed: RuntimeException: a.parquet is not a Parquet file: "
+        "look into the logs of the cluster"
+    )
     nanos = RuntimeError("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,false)).")
     assert "nanoseconds, which Spark does not read" in str(jobs.explain_failure(nanos, "reading"))
 

@@ -152,8 +152,8 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("knm", "there is no recommender 'knm'; did you mean 'knn'?"),
         ("svd", "no recommender 'svd'. There are constant:a,b,c, popular, knn.*package.module:Class"),
         ("", "no recommender ''"),
-        ("popular:3", "popular takes nothing after a colon; write it as in popular"),
-        ("knn:50", r"knn takes nothing after a colon; write it as in knn\?neighbours=50"),
+        ("popular:3", "popular takes nothing after a colon: write it as in popular"),
+        ("knn:50", r"knn takes nothing after a colon: write it as in knn\?neighbours=50"),
         ("knn?neighbors=50", "no parameter 'neighbors'; did you mean 'neighbours'"),
         ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, exact"),
         ("knn?neighbours=many", "knn: neighbours=many must be a whole number"),
@@ -174,7 +174,7 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("table:/no/such/file.parquet", "/no/such/file.parquet"),
         ("no_such_module_here:Model", "no module 'no_such_module_here', neither installed nor in the current"),
         ("json.no_such_part:Model", "no module 'json.no_such_part'"),
-        ("json:JSONEncode", "json' has no 'JSONEncode'; did you mean 'JSONEncoder'"),
+        ("json:JSONEncode", "json' has no 'JSONEncode': check the name; did you mean 'JSONEncoder'"),
         ("json:", "must be written as package.module:Class"),
         (":Model", "must be written as package.module:Class"),
         ("math:pi", "math:pi is a float, which is not a recommender"),
@@ -257,7 +257,7 @@ def test_an_object_a_function_and_what_is_inside_a_class(module: str) -> None:
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        ("Modell", "has no 'Modell'; did you mean 'Model'?"),
+        ("Modell", "has no 'Modell': check the name; did you mean 'Model'?"),
         ("Model?sise=3", "no parameter 'sise'; did you mean 'size'"),
         ("Model?rate=x", "rate=x must be a number"),
         ("Model?top=x", "top=x must be none or a whole number"),
@@ -443,9 +443,9 @@ def test_a_file_may_be_called_like_a_library_that_it_imports(file: Path) -> None
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("models/mien.py:Model", "there is no file '.*mien.py'; did you mean 'mine.py'?"),
-        ("models/none/mine.py:Model", "there is no file '.*none/mine.py'$"),
-        ("models/mine.py:Modell", "'mine.py' has no 'Modell'; did you mean 'Model'?"),
+        ("models/mien.py:Model", "there is no file '.*mien.py': check the path; did you mean 'mine.py'?"),
+        ("models/none/mine.py:Model", "there is no file '.*none/mine.py': check the path$"),
+        ("models/mine.py:Modell", "'mine.py' has no 'Modell': check the name; did you mean 'Model'?"),
         ("models/mine.py", "'models/mine.py' must be written as package.module:Class or ./file.py:Class"),
         ("models/mine.py:", "must be written as"),
         ("models/mine.py:Model?sise=3", "no parameter 'sise'; did you mean 'size'"),

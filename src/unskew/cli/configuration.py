@@ -193,7 +193,10 @@ def _parse(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{file} is not TOML: {first_line(error)}") from None
     except RecursionError:
-        raise InputError(f"{file} is not TOML that can be read: it is nested too deeply") from None
+        raise InputError(
+            f"{file} is not TOML that can be read: it is nested too deeply",
+            remedy="write fewer levels of brackets",
+        ) from None
 
 
 class _Reader:

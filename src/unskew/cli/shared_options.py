@@ -238,7 +238,9 @@ def item_ids(text: str, log: Log) -> list[object]:
     try:
         ids: list[object] = pa.array(wanted, type=pa.string()).cast(kind).to_pylist()
     except pa.ArrowInvalid:
-        raise InputError(f"{option('items')} is {text!r}: the items of this log are {kind}") from None
+        raise InputError(
+            f"{option('items')} is {text!r}: the items of this log are {kind}", remedy="give ids of that type"
+        ) from None
     return ids
 
 

@@ -102,7 +102,9 @@ class Ids:
         if (codes < 0).any():
             first = int(np.argmax(codes < 0))
             missing = listed[first].as_py() if isinstance(listed, pa.Array) else listed[first]
-            raise InputError(f"{what}: the log has no item {missing!r} (it has {self.examples()})")
+            raise InputError(
+                f"{what}: the log has no item {missing!r} (it has {self.examples()})", remedy="check the ids"
+            )
         return codes
 
     def order(self) -> npt.NDArray[np.int64]:
@@ -149,7 +151,10 @@ def log_weights_by_id(ids: Ids, weights: Mapping[Any, float]) -> npt.NDArray[np.
     codes, values = require_codes_of_mapping(ids, weights, option("weights"))
     for item, code, value in zip(weights, codes, values, strict=True):
         if code < 0:
-            raise InputError(f"{option('weights')}: the log has no item {item!r} (it has {ids.examples()})")
+            raise InputError(
+                f"{option('weights')}: the log has no item {item!r} (it has {ids.examples()})",
+                remedy="leave it out",
+            )
         if not (np.isfinite(value) and value >= 0):
             raise InputError(f"the weight of item {item!r} is {value}, but must be finite and not negative")
     theta = np.zeros(len(ids))
@@ -170,7 +175,7 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
         except OverflowError:  # beyond 64 bits, which no id is
             wanted = pa.array([None if isinstance(v, int) and not -(2**63) <= v < 2**63 else v for v in listed])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise InputError(f"ids of several types in one list: {error}") from None
+            raise InputError(f"ids of several types in one list: {error}", remedy="give ids of one type") from None
     if pa.types.is_dictionary(wanted.type):
         wanted = wanted.dictionary_decode()
     return wanted

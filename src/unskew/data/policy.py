@@ -278,7 +278,10 @@ def _constant_per_user(snapshot: Slice, column: str) -> Floats:
     unknown = np.isnan(low)
     if unknown.any():
         user = snapshot.log.users[int(rows[np.argmax(unknown)])]
-        raise ColumnError(f"column {column!r} cannot be P(u): user {user!r} has a row without a number")
+        raise ColumnError(
+            f"column {column!r} cannot be P(u): user {user!r} has a row without a number",
+            remedy=f"fill it in, or name another column with {option('p_user')}",
+        )
     varying = low != high
     if varying.any():
         k = int(np.argmax(varying))

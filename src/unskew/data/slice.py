@@ -263,7 +263,10 @@ class Snapshot(Slice):
         """The ids of what a user holds, in the order in which they were taken."""
         code = int(self.log.users.codes([user])[0])
         if code < 0:
-            raise InputError(f"the log has no user {user!r} (it has {self.log.users.examples()})")
+            raise InputError(
+                f"the log has no user {user!r} (it has {self.log.users.examples()})",
+                remedy="check the id and its type",
+            )
         p = self.profiles
         return list(self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist())
 
@@ -374,7 +377,10 @@ class Weighting:
             )
         mass = sum_entries(p, shares[entries])
         if not mass.any():
-            raise EmptyError(f"no pair at {part.at} has any probability: nobody would be evaluated")
+            raise EmptyError(
+                f"no pair at {part.at} has any probability: nobody would be evaluated",
+                remedy="give one of them a probability above 0",
+            )
         held = part.restrict(mass > 0)
         with_priors = replace(held, profiles=replace(held.profiles, a=mass, b=shares))
         return cls(with_priors, np.zeros(p.n_items), "weighted", frees_constant_lists=frees_constant_lists)

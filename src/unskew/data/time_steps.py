@@ -116,7 +116,7 @@ class Step:
             return cls.of(axis, number * _LENGTHS[unit], repr(step))
         days, months = _CALENDAR[unit]
         if months and number != int(number):
-            raise TimeError(f"the step is {step!r}; give a whole number of months or years")
+            raise TimeError(f"the step is {step!r}", remedy="give a whole number of months or years")
         return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(step))
 
     @classmethod
@@ -125,7 +125,10 @@ class Step:
             whole = round(ticks)
             if whole < 1 or abs(ticks - whole) > 1e-6 * whole:
                 units = "numbers" if axis.kind == "integer" else UNIT_WORDS[axis.unit or "s"]
-                raise TimeError(f"the step is {text}, but the times of this log are whole {units}")
+                raise TimeError(
+                    f"the step is {text}, but the times of this log are whole {units}",
+                    remedy=f"give a whole number{'' if axis.kind == 'integer' else f' of {units}'}, at least 1",
+                )
             ticks = whole
         return cls(ticks=ticks)
 
@@ -152,7 +155,9 @@ class Step:
         try:
             tick = axis.moment(self._date_after(anchor, -1)).tick + rest
         except (OverflowError, ValueError):
-            raise TimeError(f"there is no date that long before {moment.label}") from None
+            raise TimeError(
+                f"there is no date that long before {moment.label}", remedy="give a shorter time or a later date"
+            ) from None
         return Moment(tick, label_of(axis, tick))
 
     def _date_after(self, anchor: date, k: int) -> date:

@@ -191,9 +191,15 @@ class TimeAxis:
 
     def _from_number(self, value: int | float) -> Moment:
         if isinstance(value, int) and not _LEAST <= value <= _MOST:
-            raise TimeError("an integer beyond 64 bits is not a time of any log")
+            raise TimeError(
+                "an integer beyond 64 bits is not a time of any log",
+                remedy=HOW_TO_WRITE if self.is_calendar else "give a number such as 330",
+            )
         if not math.isfinite(value):
-            raise TimeError(f"{value!r} is not a time")
+            raise TimeError(
+                f"{value!r} is not a time",
+                remedy=HOW_TO_WRITE if self.is_calendar else "give a number such as 330",
+            )
         if self.kind == "float":
             return Moment(float(value), float(value))
         if self.kind in ("integer", "epoch"):
@@ -248,7 +254,7 @@ def zone_of(name: str) -> tzinfo:
 def check_time_unit(unit: str | None) -> None:
     """Refuse a time unit that is none of those documented."""
     if unit is not None and unit not in TIME_UNITS:
-        raise InputError(f"{option('time_unit')} is {unit!r}; it can be {', '.join(TIME_UNITS)}")
+        raise InputError(f"{option('time_unit')} is {unit!r}", remedy=f"give one of {', '.join(TIME_UNITS)}")
 
 
 def refuse_compact_date(axis: TimeAxis, moment: Moment, span: tuple[int | float, int | float]) -> None:

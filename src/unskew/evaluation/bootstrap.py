@@ -16,7 +16,7 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.policy import eligible_users, find_users
 from unskew.data.slice import Slice, Weighting
-from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
+from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import UNIT, Bounds
 from unskew.evaluation.intervals import Estimate, number_users
@@ -94,7 +94,10 @@ def bootstrap(
     earlier = () if before is None else reference_ranks
     for r in earlier:
         if before is not None and (r.snapshot.log.users is not before.log.users or r.snapshot.tick != before.tick):
-            raise PolicyError(f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {before.at}")
+            raise PolicyError(
+                f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {before.at}",
+                remedy="rank it on the reference",
+            )
     rng = np.random.default_rng(seed)
     wanted = [named_metric(q) for q in metrics]
     values = {r: [r.values(q) for q in wanted] for r in ranks}
@@ -197,7 +200,10 @@ def _fit_again(now: Slice, reference: Reference, weights: ItemWeights) -> ItemWe
         try:
             return fit_weights(now, reference, options=weights.options, warm_start=weights)
         except InputError as error:
-            raise EmptyError(f"the weights could not be fitted again to users drawn at random: {error}") from error
+            raise EmptyError(
+                f"the weights could not be fitted again to users drawn at random: {error.message}",
+                remedy=f"leave out {option('refit')}, or take a log of more users",
+            ) from error
 
 
 def _sums(ranks: HeldOutRanks, wanted: Sequence[AnyMetric]) -> Floats:

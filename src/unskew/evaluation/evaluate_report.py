@@ -592,7 +592,7 @@ def name_baseline(
     """The baseline under a name; under that of a recommender that is the same, and under no name of another."""
     alone = name_recommenders(baseline)
     if len(alone) != 1:
-        raise PolicyError(f"{option('baseline')} is one recommender, not {len(alone)}")
+        raise PolicyError(f"{option('baseline')} is one recommender, not {len(alone)}", remedy="name one of them")
     [(name, model)] = alone.items()
     if name not in named:
         return alone

@@ -374,10 +374,14 @@ class HeldOutRanks:
         same = a.part.log is b.part.log and a.sample == b.sample and (a.sample is None or a.seed == b.seed)
         same = same and a.held.together == b.held.together and np.array_equal(self.users, other.users)
         if not same or not np.array_equal(a.pairs.item, b.pairs.item):
-            raise PolicyError(f"{other.recommender} was ranked on other pairs than {self.recommender}")
+            raise PolicyError(
+                f"{other.recommender} was ranked on other pairs than {self.recommender}",
+                remedy="rank both on one choice of pairs",
+            )
         if not np.array_equal(a.part.weigh().pair_shares, b.part.weigh().pair_shares):
             raise PolicyError(
-                f"{other.recommender} was ranked under another P(u) or P(i|u) than {self.recommender}"
+                f"{other.recommender} was ranked under another P(u) or P(i|u) than {self.recommender}",
+                remedy="rank both on one snapshot",
             )
 
     def weigh(self, metric: AnyMetric, weights: Weights) -> Weighting:

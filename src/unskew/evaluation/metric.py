@@ -180,7 +180,8 @@ class Metric:
             why = "; with is_hit it must return 0 or 1" if self.is_hit else ""
             why += " (NaN: the recommender gives no grade)" if np.isnan(grades[k]) else ""
             raise InputError(
-                f"metric {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
+                f"metric {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}",
+                remedy="correct the function",
             )
         return values
 
@@ -230,10 +231,14 @@ def metric(spec: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Met
     if callable(spec):
         return Metric(getattr(spec, "__name__", "metric"), spec, needs_grades=True)
     if not isinstance(spec, str):
-        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {spec!r}")
+        raise InputError(
+            f"a metric is a name such as 'hit@5', a Metric or a function, not {spec!r}", remedy="give one of these"
+        )
     names = _curve(spec)
     if len(names) > 1:
-        raise InputError(f"{spec!r} stands for {', '.join(names)}, where one metric is asked for")
+        raise InputError(
+            f"{spec!r} stands for {', '.join(names)}, where one metric is asked for", remedy="choose one of these"
+        )
     return _named(names[0])
 
 
@@ -246,7 +251,10 @@ def metrics(specs: str | Metric | Callable[..., Any] | Iterable[Any]) -> list[Me
     if is_one_metric(specs):
         specs = [specs]
     if not isinstance(specs, Iterable):
-        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {specs!r}")
+        raise InputError(
+            f"a metric is a name such as 'hit@5', a Metric or a function, not {specs!r}",
+            remedy="give one of these",
+        )
     parsed = [metric(part) for spec in specs for part in (_curve(spec) if isinstance(spec, str) else [spec])]
     if not parsed:
         raise InputError("no metric was given", remedy="name at least one, such as hit@5")

@@ -37,7 +37,10 @@ def cut_log(log: Log, users: int, items: int, seed: int) -> Log:
     place[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
     kept = chosen[user] & (place[item] < items)
     if not kept.any():
-        raise EmptyError(f"nothing is left of {log.source} with {users} users and {items} items")
+        raise EmptyError(
+            f"nothing is left of {log.source} with {users} users and {items} items",
+            remedy="keep more users or items",
+        )
     table = make_table(Events(user[kept], item[kept], np.asarray(log.time)[kept]), log)
     unit = log.axis.unit if log.axis.kind == "epoch" else None
     return read_log(table, *table.column_names[:3], time_unit=unit)

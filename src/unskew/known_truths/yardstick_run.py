@@ -430,7 +430,10 @@ class YardstickFolder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FileError(f"cannot make the folder {path.parent}: {error.strerror or error}") from None
+            raise FileError(
+                f"cannot make the folder {path.parent}: {error.strerror or error}",
+                remedy="choose a folder that can be written to",
+            ) from None
         with replace_file(path) as temporary:
             entries = {"kind": _KIND, "key": key, "found": values, "checksum": _sum_up(values)}
             text = json.dumps(entries, default=str, allow_nan=False)

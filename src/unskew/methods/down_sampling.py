@@ -53,7 +53,10 @@ class DownSampling(Method):
         n = part.counts()
         border = find_border(n, self.iqr_coef)
         if border < 1:
-            raise EmptyError(f"no pair of a popular item would be kept at {part.at}")
+            raise EmptyError(
+                f"no pair of a popular item would be kept at {part.at}",
+                remedy=f"give a larger {option('iqr_coef')}",
+            )
         if self.seed is None:
             return Weighting(part, np.log(np.minimum(1.0, border / np.maximum(n, 1))), "weighted")
         kept = _draw_kept(part, border, self.seed)

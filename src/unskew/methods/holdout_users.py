@@ -61,7 +61,10 @@ class HoldOutUsers(Method):
     def _keep(self, part: Part) -> Part:
         held = part.restrict(_mark(part.log.users, self.holdout))
         if not held.shares().any():
-            raise EmptyError(f"no user of the holdout group has an item at {part.at}")
+            raise EmptyError(
+                f"no user of the holdout group has an item at {part.at}",
+                remedy="give a later date, or another group",
+            )
         return held
 
 
@@ -82,7 +85,9 @@ def _mark(ids: Ids, users: Iterable[Any]) -> Mask:
     if len(codes) == 0:
         raise InputError("the group of users is empty", remedy="name at least one user")
     if not (codes >= 0).any():
-        raise InputError(f"the log has none of these users (it has {ids.examples()})")
+        raise InputError(
+            f"the log has none of these users (it has {ids.examples()})", remedy="check the ids and their type"
+        )
     marked = np.zeros(len(ids), dtype=np.bool_)
     marked[codes[codes >= 0]] = True
     return marked

@@ -57,7 +57,10 @@ class WTD(Method):
             then = np.where(codes >= 0, then[codes], 0.0)
         shares = _weigh_both(part, then, find_reference_mix(part, self.reference))
         if not shares.any():
-            raise EmptyError(f"no user at {part.at} was active at {self.reference.at} and has one of its items")
+            raise EmptyError(
+                f"no user at {part.at} was active at {self.reference.at} and has one of its items",
+                remedy="give two dates that are closer together",
+            )
         return Weighting.of_pairs(part, shares)
 
 

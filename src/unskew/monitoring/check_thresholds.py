@@ -89,7 +89,7 @@ def check(
     changes, chosen = separate_keywords(more)
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     if reference is None:
-        raise PolicyError(f"a check compares with a date: give {option('reference')}")
+        raise PolicyError("a check compares with a date", remedy=f"give {option('reference')}")
     at = LAST if at is None else at
     if is_date(reference):
         first.check_dates(reference, at)

@@ -37,7 +37,10 @@ def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows,
 
     metrics = metrics_of(timeline)
     if metric is not None and metric not in metrics:
-        raise InputError(f"{option('metric')} is {metric!r}; the timeline has {', '.join(metrics)}")
+        raise InputError(
+            f"{option('metric')} is {metric!r}; the timeline has {', '.join(metrics)}",
+            remedy="choose one of these",
+        )
     windows = place_windows(timeline.dates, campaigns)
     charts = [
         draw_scores(timeline, name, windows).properties(title=name)

@@ -313,7 +313,9 @@ def list_fits(
             remedy=f"leave them to {option('top')} of the timeline",
         )
     if options is not None and options.margins:
-        raise PolicyError(f"a timeline matches the mix of items alone, and takes no {option('margins')}")
+        raise PolicyError(
+            f"a timeline matches the mix of items alone, and takes no {option('margins')}", remedy="leave them out"
+        )
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling", "margins": ()}
     everything = FitOptions.of(options, shared)
     kept = "descent" if options is None or options.method == "scaling" else options.method
@@ -333,7 +335,10 @@ def find_items(log: Log, items: Iterable[Any]) -> Codes:
     codes = log.items.codes(wanted)
     for item, code in zip(wanted, codes, strict=True):
         if code < 0:
-            raise InputError(f"{option('items')}: the log has no item {item!r} (it has {log.items.examples()})")
+            raise InputError(
+                f"{option('items')}: the log has no item {item!r} (it has {log.items.examples()})",
+                remedy="check the ids",
+            )
         if np.count_nonzero(codes == code) > 1:
             raise InputError(f"{option('items')}: {item!r} is given twice", remedy="give each once")
     return codes

@@ -499,7 +499,9 @@ def _guess_columns(source: Source, named: dict[str, str | int | None]) -> dict[s
 def require_column(source: Source, name: str | int, role: str) -> str:
     """The name of a column, once it is sure that every file has it and that it is of one kind in all of them."""
     if not isinstance(name, str) and (isinstance(name, bool) or not isinstance(name, int)):
-        raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, or its number")
+        raise ColumnError(
+            f"{option(role)} is {name!r}; it takes the name of a column, or its number", remedy="give one of these"
+        )
     name = find_place(source.columns, name) or str(name)
     if name not in source.columns:
         for part in source.parts:

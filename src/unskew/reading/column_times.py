@@ -68,7 +68,10 @@ def read_as_format(source: Source, short: str, name: str, format_: str) -> tuple
             f"{option('time_format')} is {format_!r}: {first_line(error)}", remedy="write it as in %d/%m/%Y %H:%M"
         ) from None
     if unreadable is not None:
-        raise TimeError(f"column {name!r} holds {unreadable!r}, which is not written as {format_!r}")
+        raise TimeError(
+            f"column {name!r} holds {unreadable!r}, which is not written as {format_!r}",
+            remedy=f"correct it, or leave out {option('time_format')}",
+        )
     return _read(short, format_)
 
 

@@ -254,7 +254,10 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
             return f"({left.expression})::DOUBLE"
         if (axis_left.kind, axis_when.kind) == ("float", "integer"):
             if not all_values(source, left.expression, f"abs({left.expression}) < {_MOST}"):
-                raise TimeError(f"column {name!r} holds numbers beyond 64 bits, but {time_name!r} holds integers")
+                raise TimeError(
+                    f"column {name!r} holds numbers beyond 64 bits, but {time_name!r} holds integers",
+                    remedy="correct them, or leave out the column",
+                )
             return f"ceil({left.expression})::BIGINT"
         if axis_left.kind == axis_when.kind and axis_left.unit in PER_SECOND and axis_when.unit in PER_SECOND:
             return _rescale(left.expression, PER_SECOND[axis_left.unit], PER_SECOND[axis_when.unit])

@@ -271,7 +271,7 @@ def choose_inside(file: InputFile, names: Sequence[str], what: str) -> str:
     """Which of the tables or sheets of a file is read: the one that was asked for, or the only one."""
     wanted = file.options.table
     if not names:
-        raise EmptyError(f"{file.name} has no {what}s")
+        raise EmptyError(f"{file.name} has no {what}s", remedy="check the file")
     if wanted is None and len(names) == 1:
         return names[0]
     matches = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
@@ -280,7 +280,9 @@ def choose_inside(file: InputFile, names: Sequence[str], what: str) -> str:
     content = f"{file.name} has the {what}{'s' * (len(names) > 1)} {list_names(names)}"
     if wanted is None:
         raise ColumnError(content, remedy=f"choose one with {option('table', names[0])}")
-    raise ColumnError(f"{content}, and none is called {wanted!r}{did_you_mean(wanted, names)}")
+    raise ColumnError(
+        f"{content}, and none is called {wanted!r}", remedy=f"choose one of these{did_you_mean(wanted, names)}"
+    )
 
 
 def list_names(names: Sequence[str]) -> str:

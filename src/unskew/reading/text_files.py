@@ -59,7 +59,7 @@ class CsvForm:
         except csv.Error as error:
             raise FileError(f"cannot read {file.name}: line 1: {error}") from None
         if not form.rows:
-            raise EmptyError(f"{file.name} has no values in it")
+            raise EmptyError(f"{file.name} has no values in it", remedy="check the file")
         blank = len(text[: len(text) - len(shown)].splitlines())
         names = name_columns(file, form.rows[0], header=form.header)
         return replace(form, columns=names, blank=blank, read_as=describe_text(form, file.notes))

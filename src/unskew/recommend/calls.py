@@ -132,7 +132,10 @@ def lists_for(
         log, (kind, row, code) = snapshot.log, fault.tolist()
         item = log.items[code] if 0 <= code < len(log.items) else code
         user = log.users[int(batch.user[row])]
-        raise InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
+        raise InputError(
+            f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}",
+            remedy="correct what recommend returns",
+        )
     return lists, ranks
 
 

@@ -94,7 +94,9 @@ class ConstantOfTexts(Constant):
         codes = ids.match(pa.array(texts, type=pa.string()))
         for text, code in zip(texts, codes, strict=True):
             if code < 0:
-                raise InputError(f"{self}: the log has no item {text!r} (it has {ids.examples()})")
+                raise InputError(
+                    f"{self}: the log has no item {text!r} (it has {ids.examples()})", remedy="check the ids"
+                )
         if len(np.unique(codes)) < len(codes):
             raise InputError(f"{self} has an item twice", remedy="name each once")
         return codes

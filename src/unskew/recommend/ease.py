@@ -221,8 +221,8 @@ class EASE:
         right = (inverse > 0.9 * least) & (inverse < 1.1 / self.l2)  # what holds of any such matrix
         if failed or not right.all():
             raise InputError(
-                f"l2 is {self.l2:g}, too small to invert {len(matrix)} items in {matrix.dtype}: use a larger "
-                f"l2, or max_items={DOUBLE} to stay in double precision"
+                f"l2 is {self.l2:g}, too small to invert {len(matrix)} items in {matrix.dtype}",
+                remedy=f"use a larger l2, or max_items={DOUBLE} to stay in double precision",
             )
 
 

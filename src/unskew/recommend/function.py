@@ -90,7 +90,8 @@ class FunctionRecommender:
             unknown = ids[int(np.argmax(codes < 0))]
             raise InputError(
                 f"{self}, for user {self._user(profiles, row)!r}, recommends {unknown!r}: the log has no such "
-                f"item (it has {items.examples()})"
+                f"item (it has {items.examples()})",
+                remedy="let it recommend items of the log alone",
             )
         return codes
 

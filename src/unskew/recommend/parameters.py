@@ -29,7 +29,9 @@ def import_object(name: str) -> Any:
     called = target.__name__ if path is None else path.name
     for part in attribute.split("."):
         if not hasattr(target, part):
-            raise InputError(f"{name}: {called!r} has no {part!r}{did_you_mean(part, dir(target))}")
+            raise InputError(
+                f"{name}: {called!r} has no {part!r}", remedy=f"check the name{did_you_mean(part, dir(target))}"
+            )
         target = getattr(target, part)
         called = getattr(target, "__name__", part)
     return target
@@ -59,21 +61,31 @@ def _import_module(module: str, name: str) -> ModuleType:
                 f"{name}: there is no module {error.name!r}, neither installed nor in the current directory",
                 remedy="install it, or name a file, as in ./mine.py:Model",
             ) from None
-        raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
+        raise InputError(
+            f"{name}: the module {module!r} was found, but it cannot be imported: {error}",
+            remedy="install what it imports",
+        ) from error
     except Exception as error:
         fault = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {fault}") from error
+        raise InputError(
+            f"{name}: the module {module!r} was found, but importing it failed: {fault}",
+            remedy="correct the module",
+        ) from error
 
 
 def _import_file(path: Path, name: str) -> ModuleType:
     if not path.is_file():
         beside = [other.name for other in path.parent.glob("*.py")]
-        raise InputError(f"{name}: there is no file {str(path)!r}{did_you_mean(path.name, beside)}")
+        raise InputError(
+            f"{name}: there is no file {str(path)!r}", remedy=f"check the path{did_you_mean(path.name, beside)}"
+        )
     try:
         return _run_file(path, path.read_bytes())
     except (Exception, SystemExit) as error:
         fault = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: importing the file {str(path)!r} failed: {fault}") from error
+        raise InputError(
+            f"{name}: importing the file {str(path)!r} failed: {fault}", remedy="correct the file"
+        ) from error
 
 
 @cache
@@ -139,7 +151,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
                 remedy=f"write parameters as in {name}?name=value&other=2",
             )
         if key in parameters:
-            raise InputError(f"{spec!r} gives {key!r} twice")
+            raise InputError(f"{spec!r} gives {key!r} twice", remedy="give it once")
         parameters[key] = value
     return name.strip(), parameters
 

@@ -200,7 +200,7 @@ def _make_from_text(spec: str) -> Recommender:
         file = file_of(name)
         return imported if file is None else with_name(imported, spec, files=(file,))
     if colon and head in KNOWN:
-        raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
+        raise InputError(f"{spec!r}: {head} takes nothing after a colon", remedy=f"write it as in {KNOWN[head]}")
     if is_file(name):
         raise InputError(
             f"{name!r} is a file, and no recommender", remedy=f"for lists external write table:{name}"
@@ -222,7 +222,9 @@ def _make_table(text: str, spec: str) -> Table:
     parameters = parse_spec(f"{KNOWN['table']}?{query}")[1]
     if "from" in parameters:  # which Python keeps for itself
         if "valid_from" in parameters:
-            raise InputError(f"{spec!r} gives 'from' and 'valid_from', which are the same")
+            raise InputError(
+                f"{spec!r} gives 'from' and 'valid_from', which are the same", remedy="leave out one of them"
+            )
         parameters["valid_from"] = parameters.pop("from")
     return Table(path, **convert_parameters(Table, parameters, "table", skip=1))
 
@@ -249,14 +251,17 @@ def _make_recommender(target: Any, name: str, parameters: dict[str, str]) -> Rec
         except UnskewError:
             raise
         except Exception as error:
-            raise InputError(f"{name} cannot be made: {type(error).__name__}: {first_line(error)}") from error
+            raise InputError(
+                f"{name} cannot be made: {type(error).__name__}: {first_line(error)}",
+                remedy="check its parameters",
+            ) from error
     if any(kind.__module__.split(".")[0] == "implicit" for kind in type(target).__mro__):
         from unskew.recommend.implicit_models import ImplicitModel
 
         target = ImplicitModel(target)
     if isinstance(target, Recommender):
         if parameters:
-            raise InputError(f"{name} is an object already: it takes no parameters")
+            raise InputError(f"{name} is an object already: it takes no parameters", remedy="leave them out")
         return target
     if hasattr(target, "fit"):
         _require_methods(target, f"{name} is {with_article(type(target).__name__)}, which")

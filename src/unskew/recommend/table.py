@@ -137,7 +137,8 @@ class Lists:
             log = self.snapshot.log
             raise InputError(
                 f"{self.name}, for user {log.users[int(user[listed[pair]])]!r}: recommends item "
-                f"{log.items[int(self.item[entry])]!r}, which is in the profile"
+                f"{log.items[int(self.item[entry])]!r}, which is in the profile",
+                remedy="take it out of the table",
             )
 
     def _owners(self) -> Codes:

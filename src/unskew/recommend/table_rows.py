@@ -113,7 +113,9 @@ def _find(
 
 def _require(name: str, role: str, have: Sequence[str], where: str) -> str:
     if not isinstance(name, str):
-        raise ColumnError(f"{role}= of a table is {name!r}; it takes the name of a column, which is text")
+        raise ColumnError(
+            f"{role}= of a table is {name!r}; it takes the name of a column, which is text", remedy="give its name"
+        )
     if name not in have:
         remedy = f"name another with {role}={did_you_mean(name, have)}"
         raise missing_column(where, name, have, remedy)

@@ -145,7 +145,10 @@ def _check_world(world: World) -> None:
         )
     last = world.recipe.days - 1
     if last < LAST:
-        raise InputError(f"the reproduction goes to day {LAST}; this world ends on day {last}")
+        raise InputError(
+            f"the reproduction goes to day {LAST}; this world ends on day {last}",
+            remedy="take one such as 'paper' or 'growth'",
+        )
 
 
 def _rank_recommended(world: World) -> list[int]:

@@ -40,7 +40,10 @@ def temporary_folder(beside: Path, *, mode: int = 0o777) -> Iterator[Path]:
     try:
         folder, handle = claim_temporary(beside, folder_mode=mode)
     except OSError as error:
-        raise FileError(f"cannot make a folder in {beside.parent}: {error.strerror or error}") from None
+        raise FileError(
+            f"cannot make a folder in {beside.parent}: {error.strerror or error}",
+            remedy="choose a folder that can be written to",
+        ) from None
     try:
         yield folder
     finally:

@@ -257,7 +257,10 @@ class _Study:
     def learn(self) -> _Learned:
         """Go through the time since the first showing, window by window."""
         if not len(self.shown.pair):
-            raise EmptyError(f"nothing was shown up to {self.log.axis.show(self.last)}")
+            raise EmptyError(
+                f"nothing was shown up to {self.log.axis.show(self.last)}",
+                remedy="check the times of the exposures",
+            )
         first = self.shown.time.min().item()
         span = (TimeWindow(first, np.inf, ""),)
         windows = cut_windows(self.log, span, self.last, most=_FINER * MOST_WINDOWS)

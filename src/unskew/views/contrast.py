@@ -197,7 +197,8 @@ def find_holdout(log: Log, holdout: Any) -> Mask:
     if not inside.any():
         raise InputError(
             f"{option('holdout')}: the log has none of these users, such as {first!r} (it has "
-            f"{log.users.examples()})"
+            f"{log.users.examples()})",
+            remedy="check the ids",
         )
     if inside.all():
         raise InputError(

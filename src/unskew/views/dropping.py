@@ -78,7 +78,10 @@ def _drop_exposed(log: Log) -> Log:
     has_stays = log.removed is not None or log.unexposed is not None
     left = log.unexposed if has_stays else _keep_unexposed(log)  # rows were dropped before stays were joined
     if left is None or len(left) == 0:
-        raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
+        raise EmptyError(
+            "every row of this log is marked as exposed: nothing is left without them",
+            remedy=f"check the column that {option('exposed')} names",
+        )
     return replace(left, view_report=describe_view(log, left, "what was exposed is known"))
 
 
@@ -116,7 +119,10 @@ def outside(log: Log, campaigns: Windows) -> Log:
     left = _DropInside(windows)(log)
     if len(left) == 0:
         names = " and ".join(f"'{window}'" for window in windows)
-        raise EmptyError(f"all interactions of this log are inside {names}, and nothing is left outside")
+        raise EmptyError(
+            f"all interactions of this log are inside {names}, and nothing is left outside",
+            remedy="give shorter campaigns",
+        )
     return replace(left, view_report=describe_view(log, left, reason), view_details=details)
 
 

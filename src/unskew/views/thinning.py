@@ -75,7 +75,9 @@ class Thinning:
         left[self.entry[dropped]] = False
         result = self.log.keep_entries(left, repeats=self.again, view=self.view)
         if len(result) == 0:
-            raise EmptyError(f"nothing is left of this log in the {self.view} view")
+            raise EmptyError(
+                f"nothing is left of this log in the {self.view} view", remedy="take another view, or a longer log"
+            )
         strata: list[Stratum] = []
         if self.rates is not None:
             strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))

@@ -160,7 +160,7 @@ class FitOptions:
         """What `to_dict` gave; refuses names that it does not know. `groups` has the mappings of margins."""
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
-            raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights")
+            raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights", remedy="leave it out")
         margins = values.get("margins", ())
         if not margins:
             return cls(**{**values, "margins": ()})
@@ -173,6 +173,6 @@ class FitOptions:
 
 def _list_items(items: Any) -> tuple[Any, ...]:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise PolicyError(f"{option('items')} is {items!r}; give a list of item ids")
+        raise PolicyError(f"{option('items')} is {items!r}", remedy="give a list of item ids")
     listed = items.to_pylist() if isinstance(items, pa.Array | pa.ChunkedArray) else list(items)
     return tuple(item.item() if isinstance(item, np.generic) else item for item in listed)

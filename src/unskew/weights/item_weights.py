@@ -146,7 +146,7 @@ class ItemWeights:
     def worst(self, k: int) -> float:
         """The most by which hit@k of a constant list can still differ from its score at t0."""
         if k < 1:
-            raise InputError(f"worst(k) is about lists of k items; k is {k}")
+            raise InputError(f"worst(k) is about lists of k items; k is {k}", remedy="give at least 1")
         p = np.concatenate([self.p_reference, self.vanished])
         q = np.concatenate([self.p_after, np.zeros(len(self.vanished))])
         return distances.worst(p, q, k)
@@ -332,7 +332,10 @@ class ItemWeights:
         everyone, cohort = open_population(part), None
         if self.policy.users == "both":
             if reference is None and self.reference is None:
-                raise PolicyError("weights for the users of both dates need to know the reference date")
+                raise PolicyError(
+                    "weights for the users of both dates need to know the reference date",
+                    remedy=f"give {option('reference')}",
+                )
             reference = self._split_reference(part) if reference is None else reference
             cohort = everyone.also_in(open_population(reference).eligible(None, self.policy.min_items))
         held: Any = everyone.eligible(theta > -np.inf, self.policy.min_items, cohort)

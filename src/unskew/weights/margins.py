@@ -393,4 +393,4 @@ def load_margin(values: Mapping[str, Any], groups: Mapping[Any, Any] | None = No
         return ItemGroups(groups, str(values["name"]))
     if kind == "agreement":
         return Agreement.load(values)
-    raise PolicyError(f"there is no margin of the kind {kind!r}")
+    raise PolicyError(f"there is no margin of the kind {kind!r}", remedy="make the file again")

@@ -28,7 +28,7 @@ _RATIO_NAMES = ("below|half", "50 to|80 %", "80 to|95 %", _WANTED, "105 to|125 %
 def plot_drift(drift: Drift, top: int, names: Mapping[Any, str]) -> Any:
     """The items that moved most, with the words that belong to them."""
     if top < 1:
-        raise InputError(f"plot(top) shows at least one item, not {top}")
+        raise InputError(f"plot(top) shows at least one item, not {top}", remedy="give at least 1")
     words = (
         f"{percent(drift.bound)} of the item mix moved between {drift.reference} and {drift.at}: the score of no "
         "list that everybody gets has changed by more"

@@ -179,10 +179,15 @@ def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
     last = recipe.days - 1
     for campaign in recipe.campaigns:
         if _day(campaign) > last:
-            raise InputError(f"a campaign is on day {campaign.day}, but the world has days 0 to {last}")
+            raise InputError(
+                f"a campaign is on day {campaign.day}, but the world has days 0 to {last}",
+                remedy="give an earlier day, or make the world longer",
+            )
     if recipe.loop is not None and recipe.loop.days[-1] > last:
         raise InputError(
-            f"the last evaluation of the loop is on day {recipe.loop.days[-1]}, but the world has days 0 to {last}"
+            f"the last evaluation of the loop is on day {recipe.loop.days[-1]}, but the world has days "
+            f"0 to {last}",
+            remedy="give earlier days, or make the world longer",
         )
     return sorted(recipe.campaigns, key=_day)
 
@@ -277,7 +282,10 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, has_times: bool) 
     first, last = events.time.min().item(), events.time.max().item()
     span = float(last) - float(first)
     if span <= 0:
-        raise InputError(f"everything in {log.source} happened at {log.first}: there is no time to recommend in")
+        raise InputError(
+            f"everything in {log.source} happened at {log.first}: there is no time to recommend in",
+            remedy="take a log of several times",
+        )
     day = log.axis.duration(1) if log.axis.is_calendar else span / (recipe.days - 1)
     days = None if has_times else recipe.days - 1
     campaigns = [(_find_tick(log, campaign, days), campaign) for campaign in recipe.campaigns]
@@ -349,7 +357,8 @@ def _find_tick(log: Log, campaign: Campaign, days: int | None) -> int | float:
         tick = math.floor(tick) if log.time.dtype.kind == "i" else tick
     if not first <= tick <= last:
         raise InputError(
-            f"a campaign at {campaign.day} is not in the log, which runs from {log.first} to {log.last}"
+            f"a campaign at {campaign.day} is not in the log, which runs from {log.first} to {log.last}",
+            remedy="give a time between these",
         )
     return tick
 

@@ -97,7 +97,10 @@ class World:
     def recipe(self) -> Recipe:
         """What it was made from, if it was not injected into a log."""
         if "base" in self.about:
-            raise InputError(f"this world was injected into {self.about['base']}: it has campaigns, but no recipe")
+            raise InputError(
+                f"this world was injected into {self.about['base']}: it has campaigns, but no recipe",
+                remedy="take a world that was made from a recipe",
+            )
         try:
             return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when loaded
         except InputError as error:  # what is wrong there is no option of whoever reads it

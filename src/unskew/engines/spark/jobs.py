@@ -139,7 +139,7 @@ def explain_failure(error: Exception, purpose: str) -> EngineError:
     gone = ("SparkContext was shut down", "stopped SparkContext", "Connection refused", "Answer from Java side is")
     if isinstance(error, ConnectionError) or any(words in text for words in gone):
         return EngineError(f"{purpose}: the Spark cluster was lost", remedy="start it again, and then this")
-    return EngineError(f"{purpose}: Spark failed: {find_reason(text)}")
+    return EngineError(f"{purpose}: Spark failed: {find_reason(text)}", remedy="look into the logs of the cluster")
 
 
 def find_reason(text: str) -> str:
@@ -247,7 +247,8 @@ def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:
         except PySparkException as error:
             if "CANNOT_MODIFY" not in (error.getCondition() or ""):
                 raise EngineError(
-                    f"{option('spark_conf', f'{key}={value}')}: {find_reason(str(error))}"
+                    f"{option('spark_conf', f'{key}={value}')}: {find_reason(str(error))}",
+                    remedy="check its name and its value",
                 ) from error
             raise EngineError(
                 f"{key} cannot be set any more: a Spark session is running already",
@@ -333,7 +334,8 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
             context = SparkContext(conf=chosen, gateway=gateway)
         except (Py4JError, PySparkException, OSError) as error:
             raise EngineError(
-                f"Spark at {master} did not start: {_read_last(output) or find_reason(str(error))}"
+                f"Spark at {master} did not start: {_read_last(output) or find_reason(str(error))}",
+                remedy="check its address, its settings and that Java is installed",
             ) from error
     return SparkSession(context)
 

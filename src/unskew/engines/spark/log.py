@@ -110,7 +110,9 @@ class SparkLog(DatedLog, LogOnSpark):
         rule = replace(self.rule, views=(*self.rule.views, step))
         left = replace(self, rule=rule, view=name, view_details=details, measured=None)
         if len(left) == 0:
-            raise EmptyError(f"nothing is left of the log in its {name!r} view")
+            raise EmptyError(
+                f"nothing is left of the log in its {name!r} view", remedy="use the whole log, or another view"
+            )
         left = replace(left, measured=left.sizes)
         whole, kept = self.sizes, left.sizes
         dropped = (whole.entries - kept.entries, whole.users - kept.users)
@@ -228,7 +230,10 @@ class SparkSnapshot(SnapshotOnSpark):
             return SparkWeighting(self.everyone, np.zeros(len(self.log.items)))
         if isinstance(weights, SparkWeighting):
             if weights.users.whole is not self:
-                raise InputError(f"these weights belong to {weights.users.whole}, not to {self}")
+                raise InputError(
+                    f"these weights belong to {weights.users.whole}, not to {self}",
+                    remedy="make weights of this one",
+                )
             return weights
         if isinstance(weights, Mapping):
             theta = log_weights_by_id(self.log.items, weights)

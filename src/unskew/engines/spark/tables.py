@@ -271,7 +271,10 @@ def read_spark_rows(
                 remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",
             )
     if dropped == total:
-        raise EmptyError(f"nothing is left: every row of {source} has a null user, item or time")
+        raise EmptyError(
+            f"nothing is left: every row of {source} has a null user, item or time",
+            remedy="check which columns are read",
+        )
     _check_calendar(axis, names.time, (first, last), time_unit)
     good = typed.where(~anything) if dropped else typed
     return SparkRows(good, axis, names, source, extra, total, dropped, exposed is not None)
