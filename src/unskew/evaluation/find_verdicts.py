@@ -422,8 +422,9 @@ class VerdictPlan:
         command = self.command
         if " --exposures " not in command and " --exposed " not in command:
             yield f"{command} --exposures shown.parquet"
-        if " --production auto" in command and " --holdout " not in command:
-            yield command.replace(" --production auto", " --production SPEC")
+        by_dates = self._view is not None and self._view.view in ("thinned", "outside")
+        if by_dates and self.production is None and " --holdout " not in command:
+            yield f"{command.replace(' --production auto', '')} --production SPEC"
         if " --campaign " not in command and self._likely_campaigns:
             yield command + "".join(f" --campaign {window}" for window in self._likely_campaigns)
         if self._late_exposures is not None and " --clean-before " not in command:
@@ -431,7 +432,7 @@ class VerdictPlan:
         if " --holdout " not in command:
             production = "" if " --production " in command else " --production auto"
             yield f"{command} --holdout never_shown.csv{production}"
-        if " --campaign " not in command and not self._likely_campaigns:
+        if " --campaign " not in command and not self._likely_campaigns and not by_dates:
             yield f"{command} --campaign START:END"
 
     @cached_property

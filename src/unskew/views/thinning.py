@@ -144,7 +144,7 @@ def plan_thinning(
         view=view,
         reason=reason,
         induced=induced,
-        tested=_is_tested(contrast, induced),
+        tested=_is_tested(contrast, production, induced),
         production=tuple(map(str, production.models)),
         notes=(*notes, *contrast.notes, *ranked.notes),
         advice=tuple(advice),
@@ -162,10 +162,15 @@ def _limit(keep: Floats, induced: float, known: Mask) -> Floats:
     return 1 - min(1.0, induced / planned) * (1 - keep)
 
 
-def _is_tested(contrast: Contrast, induced: InducedShare) -> bool:
-    """Whether the holdout group was like the others or the placebo test was passed, and the share is precise."""
+def _is_tested(contrast: Contrast, production: Production, induced: InducedShare) -> bool:
+    """Whether the holdout group was like the others or the placebo test was passed, and the share is precise.
+
+    By dates, no test tells a good stand-in from a poor one, so one that was chosen among several passes none.
+    """
     if contrast.quiet is None:
         return contrast.group_passed and induced.is_precise
+    if production.candidates:
+        return False
     return induced.placebo is not None and induced.placebo.is_passed and induced.is_precise
 
 
